@@ -182,7 +182,7 @@ std::tuple<bool, std::string, std::string, std::string> CheckCapacity(
     bool preemptible, const std::string& check) {
   const QueueTree tree(queues);
   const QueueId queue = tree.Find(name);
-  const AskedAmount asked(Adding::kAsKai, requested);
+  const RequestedAmount asked(Adding::kAsKai, requested);
   CapacityAnswer answer;
   if (check == "limit" || check == "limitAndQuota") answer = CheckLimit(tree.table(), queue, asked);
   if (answer.fits() && !preemptible && (check == "quota" || check == "limitAndQuota")) {

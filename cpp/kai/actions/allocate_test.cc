@@ -272,10 +272,10 @@ TEST(AllocateTest, ExtrasWithoutRoomDoNotAffectTheGang) {
                                     .Node("n", {.gpus = 2})
                                     .Pending("ns/g", {.pods = 3, .gpus = 1, .min_member = 2}));
   EXPECT_THAT(plan, PlanIs(Binds(2, "ns/g")));
-  EXPECT_THAT(plan, Says("ns/g",
-                         "PodSchedulingErrors: Resources were not found for pod ns/g-2 due "
-                         "to: no nodes with enough resources were found: 1 node(s) didn't "
-                         "have enough resources: GPUs.."));
+  EXPECT_THAT(plan, HasMessage("ns/g",
+                               "PodSchedulingErrors: Resources were not found for pod ns/g-2 due "
+                               "to: no nodes with enough resources were found: 1 node(s) didn't "
+                               "have enough resources: GPUs.."));
 }
 
 TEST(AllocateTest, AGroupThatCanStartWithOtherSubGroupsIsTried) {  // spec 4 W5

@@ -23,8 +23,8 @@ bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group
   return !filter.active || order.ActiveAllocated(group) > 0;
 }
 
-bool HasHope(const CycleView& cycle, PodGroupId group, std::span<const PodId> pods,
-             RoomCount* room) {
+bool MayFindRoom(const CycleView& cycle, PodGroupId group, std::span<const PodId> pods,
+                 RoomCount* room) {
   return cycle.order->HasChoice(group) ||
          (!pods.empty() && room->MayHold(pods) && cycle.placer->IsWithinLimits(group, pods));
 }

@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::IsSupersetOf;
 
 // Requires only the queue.
-constexpr CandidateFilter kAnybody = {.ready = false, .pending = false};
+constexpr CandidateFilter kAnyGroup = {.ready = false, .pending = false};
 
 bool Is(const Cluster& cluster, std::string_view group, const CandidateFilter& filter) {
   const PlacingOrder placing(cluster, {});
@@ -83,10 +83,10 @@ TEST(CandidatesTest, TheQueueMustExistAndBeALeaf) {  // spec 1 F8, F10
                            .Pending("orphan/g")
                            .Pending("nowhere/g")
                            .Build();
-  EXPECT_TRUE(Is(*cluster, "leaf/g", kAnybody));
-  EXPECT_FALSE(Is(*cluster, "inner/g", kAnybody));
-  EXPECT_FALSE(Is(*cluster, "orphan/g", kAnybody));
-  EXPECT_FALSE(Is(*cluster, "nowhere/g", kAnybody));
+  EXPECT_TRUE(Is(*cluster, "leaf/g", kAnyGroup));
+  EXPECT_FALSE(Is(*cluster, "inner/g", kAnyGroup));
+  EXPECT_FALSE(Is(*cluster, "orphan/g", kAnyGroup));
+  EXPECT_FALSE(Is(*cluster, "nowhere/g", kAnyGroup));
 }
 
 TEST(CandidatesTest, SomeActionsConsiderOnlyPreemptibleGroups) {
@@ -98,7 +98,7 @@ TEST(CandidatesTest, SomeActionsConsiderOnlyPreemptibleGroups) {
                            .Build();
   EXPECT_TRUE(Is(*cluster, "q/train", preemptible));
   EXPECT_FALSE(Is(*cluster, "q/build", preemptible));
-  EXPECT_TRUE(Is(*cluster, "q/build", kAnybody));
+  EXPECT_TRUE(Is(*cluster, "q/build", kAnyGroup));
 }
 
 TEST(CandidatesTest, VictimsAreOnANodeOrPipelined) {  // spec 2 S4

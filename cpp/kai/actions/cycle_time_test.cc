@@ -37,7 +37,7 @@ TEST(CycleTimeTest, HoldsForeverWithoutAnyCheck) {
 TEST(CycleTimeTest, HoldsAtNoTimeIfTheTimeIsInTheResult) {
   CycleTime time(100);
   EXPECT_FALSE(time.HasCome(160, WakeReason::kPreemptionDelay));
-  time.Tell();
+  time.ExpireAtOnce();
   EXPECT_FALSE(time.holds().Covers(100));
   EXPECT_EQ(time.holds().until_ns, 160);
 }

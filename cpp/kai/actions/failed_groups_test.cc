@@ -30,7 +30,9 @@ class Signatures {
     return *this;
   }
   void Fail(const std::string& name) { failed().Add(cycle_->rooms.Group("ns/" + name)); }
-  bool Skips(const std::string& name) { return failed().Knows(cycle_->rooms.Group("ns/" + name)); }
+  bool Skips(const std::string& name) {
+    return failed().Includes(cycle_->rooms.Group("ns/" + name));
+  }
 
   ClusterMaker maker = MakeCluster().Node("n");
 
@@ -143,8 +145,8 @@ TEST(SignatureScopeTest, AFailureAppliesToTheQueueOrToTheCluster) {  // spec 2 R
     cycle.switches.Set(Switch::kSignatureSkip, false);
     FailedGroups failed(cycle.view, scope);
     failed.Add(cycle.rooms.Group("a/g"));
-    EXPECT_TRUE(failed.Knows(cycle.rooms.Group("a/g")));
-    EXPECT_EQ(failed.Knows(cycle.rooms.Group("b/g")), scope == Scope::kCluster);
+    EXPECT_TRUE(failed.Includes(cycle.rooms.Group("a/g")));
+    EXPECT_EQ(failed.Includes(cycle.rooms.Group("b/g")), scope == Scope::kCluster);
   }
 }
 
@@ -152,7 +154,7 @@ TEST(SignatureScopeTest, ByDefaultAFailureAppliesToNoOtherGroup) {  // spec 2 W6
   TestCycle cycle(MakeCluster().Queue("a").Node("n").Pending("a/g"));
   FailedGroups failed(cycle.view, Scope::kQueue);
   failed.Add(cycle.rooms.Group("a/g"));
-  EXPECT_FALSE(failed.Knows(cycle.rooms.Group("a/g")));
+  EXPECT_FALSE(failed.Includes(cycle.rooms.Group("a/g")));
 }
 
 }  // namespace

@@ -270,7 +270,8 @@ TEST(PreemptionDelayTest, ADelayedGroupEvictsNothingAndHasAReason) {
   EXPECT_THAT(plan, PlanIs());
   EXPECT_THAT(plan, Reasons("q/new", reason_codes::kPreemptionDelay));
   // kTestNowNs is a million seconds, 13:46:40 on 12 January 1970; the delay ends 240 s later.
-  EXPECT_THAT(plan, Says("q/new", testing::HasSubstr(
+  EXPECT_THAT(plan,
+              HasMessage("q/new", testing::HasSubstr(
                                       "Workload is within its preemption delay window (5m0s) and "
                                       "may not trigger evictions before 1970-01-12T13:50:40Z")));
 }
@@ -289,7 +290,7 @@ TEST(PreemptionDelayTest, TheLastEvictionRestartsTheDelay) {
 TEST(PreemptionDelayTest, TheReasonIsReportedOnceForAllActions) {  // spec 2 E12
   const Plan plan = RunActions("consolidation, reclaim, preempt", Delayed(300, 60));
   int said = 0;
-  for (const ToldReason& reason : OutcomeOf(plan, "q/new").reasons)
+  for (const ReportedReason& reason : OutcomeOf(plan, "q/new").reasons)
     said += reason.code == reason_codes::kPreemptionDelay ? 1 : 0;
   EXPECT_EQ(said, 1);
 }

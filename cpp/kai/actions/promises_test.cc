@@ -245,7 +245,7 @@ TEST(PromisesTest, AGangThatNeedsOneRackKeepsPlacesInOneOnly) {
   const Plan apart = RunWith(maker, promised);
   EXPECT_THAT(apart, PlanIs());
   EXPECT_EQ(Kept(apart, promised), "");
-  EXPECT_THAT(apart, Says("ns/gang", HasSubstr("rack")));
+  EXPECT_THAT(apart, HasMessage("ns/gang", HasSubstr("rack")));
 }
 
 TEST(PromisesTest, PlacesAreNotUsedWithoutAllocateOrAsKai) {

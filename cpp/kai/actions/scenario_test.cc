@@ -153,7 +153,7 @@ TEST(ScenarioBaseTest, NodesAreListedInTheOrderOfTheirFirstVictim) {
 TEST(ScenarioRoomTest, CountsFreeResourcesAndThoseOfVictims) {
   Base base(ThreeGroups(), kThreeGroups);
   const auto with = [&](const char* node) { return base.base->GpusWithVictims(base.Node(node)); };
-  EXPECT_EQ(base.base->GpusWanted(), 2);
+  EXPECT_EQ(base.base->RequestedGpus(), 2);
   EXPECT_EQ(with("n1"), 2);
   EXPECT_EQ(with("n2"), 5);
   EXPECT_EQ(with("n3"), 1);

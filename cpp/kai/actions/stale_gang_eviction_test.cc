@@ -68,7 +68,7 @@ TEST(StaleGangTest, AGangStaysDuringItsGracePeriod) {
   const Plan plan = RunStale(BrokenGang({.seconds = 59}));
   EXPECT_THAT(plan, PlanIs());
   EXPECT_EQ(StaleSince(plan), StampWrite::kNone);
-  EXPECT_THAT(plan, Says("ns/g", "Job is stale. 2 pods are active, minMember is 3"));
+  EXPECT_THAT(plan, HasMessage("ns/g", "Job is stale. 2 pods are active, minMember is 3"));
 }
 
 TEST(StaleGangTest, AllPodsAreEvictedAfterTheGracePeriod) {
@@ -104,7 +104,7 @@ TEST(StaleGangTest, WithoutAGracePeriodItIsEvictedAtOnce) {
   const Plan plan = RunStale(BrokenGang({.grace_seconds = 0}));
   EXPECT_THAT(plan, PlanIs(Evicts(2, "ns/g")));
   EXPECT_EQ(StaleSince(plan), StampWrite::kNow);
-  EXPECT_THAT(plan, Says("ns/g", HasSubstr("Job is stale.")));
+  EXPECT_THAT(plan, HasMessage("ns/g", HasSubstr("Job is stale.")));
 }
 
 TEST(StaleGangTest, AHugeGracePeriodDoesNotOverflow) {
@@ -205,7 +205,8 @@ TEST(StaleGangTest, EnoughSubGroupsAreEnough) {
   EXPECT_EQ(MessageOf(plan, plan.decisions[1]),
             "Workload doesn't meet the minimum required number of pods (1) in sub-group b, "
             "evicting remaining pod: ns/g-1");
-  EXPECT_THAT(plan, Says("ns/g",
+  EXPECT_THAT(plan,
+              HasMessage("ns/g",
                          "Job is stale. 3 pods are active, minMember is 4, subGroup d minMember is "
                          "1 and 0 pods are active"));
 }

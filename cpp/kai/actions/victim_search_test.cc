@@ -479,7 +479,7 @@ TEST(SimulationTest, AGroupGetsOneAttemptToReturn) {  // spec 2 V13, W19
 // ---- budgets (spec 2 V4-V6, V17)
 
 // The validator accepts nothing; every longer list of the five pods on the node works.
-Search Hopeless() {
+Search SearchThatCannotSucceed() {
   return Search(MakeCluster()
                     .Node("n1", {.gpus = 5})
                     .Running("ns/a", {.gpus = 1, .node = "n1"})
@@ -491,14 +491,14 @@ Search Hopeless() {
 }
 
 TEST(SearchBudgetTest, WithoutABudgetEverythingIsTried) {
-  Search search = Hopeless();
+  Search search = SearchThatCannotSucceed();
   search.accepts = [](const Scenario&) { return false; };
   EXPECT_EQ(search.Run(), SearchOutcome::kGeneratorsExhausted);
   EXPECT_EQ(search.scenarios, 5);
 }
 
 TEST(SearchBudgetTest, ACountOfScenariosEndsTheSearch) {
-  Search search = Hopeless();
+  Search search = SearchThatCannotSucceed();
   search.accepts = [](const Scenario&) { return false; };
   search.cycle.budgets.job_scenarios = 3;
   const Statement::Checkpoint start = search.cycle.rooms.statement().Mark();
@@ -508,19 +508,19 @@ TEST(SearchBudgetTest, ACountOfScenariosEndsTheSearch) {
 }
 
 TEST(SearchBudgetTest, ABudgetOfZeroScenariosForTheActionStartsNoSearch) {
-  Search search = Hopeless();
+  Search search = SearchThatCannotSucceed();
   search.cycle.budgets.action_scenarios = 0;
   EXPECT_EQ(search.Run(), SearchOutcome::kNotAttempted);
 }
 
 TEST(SearchBudgetTest, ASolutionWithinTheBudgetIsUsed) {
-  Search search = Hopeless();
+  Search search = SearchThatCannotSucceed();
   search.cycle.budgets.job_scenarios = 2;  // the whole group again, with its victims
   EXPECT_EQ(search.Run(), SearchOutcome::kSolved);
 }
 
 TEST(SearchBudgetTest, TimeEndsTheSearchBetweenScenarios) {  // spec 2 V6
-  Search search = Hopeless();
+  Search search = SearchThatCannotSucceed();
   ManualClock clock;
   search.cycle.view.stopwatch = &clock;
   search.cycle.budgets.job_ns = 2 * kSecondNs;
@@ -533,7 +533,7 @@ TEST(SearchBudgetTest, TimeEndsTheSearchBetweenScenarios) {  // spec 2 V6
 }
 
 TEST(SearchBudgetTest, AScenarioThatTakesTooLongIsStillUsedIfItWorks) {  // spec 2 V6
-  Search search = Hopeless();
+  Search search = SearchThatCannotSucceed();
   ManualClock clock;
   search.cycle.view.stopwatch = &clock;
   search.cycle.budgets.job_ns = kSecondNs;
@@ -545,7 +545,7 @@ TEST(SearchBudgetTest, AScenarioThatTakesTooLongIsStillUsedIfItWorks) {  // spec
 }
 
 TEST(SearchBudgetTest, TheTimeOfAGeneratorEndsItAndNotTheSearch) {
-  Search search = Hopeless();
+  Search search = SearchThatCannotSucceed();
   ManualClock clock;
   search.cycle.view.stopwatch = &clock;
   search.cycle.budgets.generator_ns = {{"default", 0}, {"NodeLocalGreedy", 2 * kSecondNs}};

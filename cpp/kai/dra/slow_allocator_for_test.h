@@ -84,12 +84,12 @@ class SlowAllocator {
   }
 
   static bool Matches(const DeviceRequest& request, const Device& device) {
-    const auto says_yes = [&](const DeviceSelector& selector) {
+    const auto is_true = [&](const DeviceSelector& selector) {
       return selector->Matches(device).value();
     };
     return std::all_of(request.device_class->selectors.begin(),
-                       request.device_class->selectors.end(), says_yes) &&
-           std::all_of(request.selectors.begin(), request.selectors.end(), says_yes);
+                       request.device_class->selectors.end(), is_true) &&
+           std::all_of(request.selectors.begin(), request.selectors.end(), is_true);
   }
 
   bool BreaksNoRule() const {

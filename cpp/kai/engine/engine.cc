@@ -145,7 +145,7 @@ bool Engine::LooksAtTime(int64_t now_ns) const {
 }
 
 void Engine::Publish(const kai::Plan& plan) {
-  if (is_reported_ || !wants_report_ || plan.outcomes == nullptr) return;
+  if (is_reported_ || !is_report_requested_ || plan.outcomes == nullptr) return;
   auto report = std::make_shared<const Report>(ReportOf(plan));
   is_reported_ = true;
   const std::lock_guard lock(report_mutex_);
@@ -153,7 +153,7 @@ void Engine::Publish(const kai::Plan& plan) {
 }
 
 std::shared_ptr<const Report> Engine::report() const {
-  wants_report_ = true;
+  is_report_requested_ = true;
   const std::lock_guard lock(report_mutex_);
   return report_;
 }

@@ -162,7 +162,7 @@ class Engine final : private Follower {
 
   bool is_reported_ = false;  // report_ is about the last plan
   // Used by any thread:
-  mutable std::atomic<bool> wants_report_ = false;
+  mutable std::atomic<bool> is_report_requested_ = false;
   mutable std::mutex report_mutex_;  // of report_, held only while it is copied
   std::shared_ptr<const Report> report_;
 };

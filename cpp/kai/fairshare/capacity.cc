@@ -5,7 +5,7 @@ namespace {
 
 // Finds the first queue, from this one up, with a bound below the sum of what it holds and what is
 // requested.
-CapacityAnswer FirstOver(const QueueTable& queues, QueueId queue, const AskedAmount& asked,
+CapacityAnswer FirstOver(const QueueTable& queues, QueueId queue, const RequestedAmount& asked,
                          CapacityReason reason, double Share::* bound,
                          QuotaCount QueueSums::* held) {
   for (; queue.valid(); queue = queues.tree.parent[queue]) {
@@ -21,19 +21,19 @@ CapacityAnswer FirstOver(const QueueTable& queues, QueueId queue, const AskedAmo
 
 }  // namespace
 
-AskedAmount& AskedAmount::operator+=(const QuotaCount& more) {
+RequestedAmount& RequestedAmount::operator+=(const QuotaCount& more) {
   exact_ += more;
   for (size_t i = 0; i < kQuotaResources; ++i) as_kai_[i] += more[i];
   return *this;
 }
 
-CapacityAnswer CheckLimit(const QueueTable& queues, QueueId queue, const AskedAmount& asked) {
+CapacityAnswer CheckLimit(const QueueTable& queues, QueueId queue, const RequestedAmount& asked) {
   return FirstOver(queues, queue, asked, CapacityReason::kOverLimit, &Share::limit,
                    &QueueSums::allocated);
 }
 
 CapacityAnswer CheckNonPreemptibleQuota(const QueueTable& queues, QueueId queue,
-                                        const AskedAmount& asked) {
+                                        const RequestedAmount& asked) {
   return FirstOver(queues, queue, asked, CapacityReason::kNonPreemptibleOverQuota, &Share::deserved,
                    &QueueSums::allocated_non_preemptible);
 }

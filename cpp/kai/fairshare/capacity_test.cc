@@ -40,10 +40,10 @@ class Path {
     }
   }
   CapacityAnswer Limit(const QuotaCount& requested, Adding adding = Adding::kExact) const {
-    return CheckLimit(table(), QueueId(0), AskedAmount(adding, requested));
+    return CheckLimit(table(), QueueId(0), RequestedAmount(adding, requested));
   }
   CapacityAnswer Quota(const QuotaCount& requested, Adding adding = Adding::kExact) const {
-    return CheckNonPreemptibleQuota(table(), QueueId(0), AskedAmount(adding, requested));
+    return CheckNonPreemptibleQuota(table(), QueueId(0), RequestedAmount(adding, requested));
   }
 
  private:
@@ -125,7 +125,8 @@ TEST(CapacityTest, TheRefusalNamesTheLowestQueueAndItsFirstResource) {  // spec 
 
 TEST(CapacityTest, WithoutQueuesNothingIsRefused) {
   const QueueColumns tree;
-  EXPECT_TRUE(CheckLimit({tree, {}, {}}, QueueId(), AskedAmount(Adding::kExact, {1, 1, 1})).fits());
+  EXPECT_TRUE(
+      CheckLimit({tree, {}, {}}, QueueId(), RequestedAmount(Adding::kExact, {1, 1, 1})).fits());
 }
 
 TEST(CapacityTest, PartsOfDevicesAddUpExactlyUnlessAsKai) {  // spec 1 W6
@@ -143,7 +144,7 @@ TEST(CapacityTest, RequestsOfPodsAddUpExactlyUnlessAsKai) {
   ASSERT_GT(0.1 + 0.1 + 0.1, 0.3);
   for (const auto& [adding, sum] :
        {std::pair(Adding::kExact, 0.3), std::pair(Adding::kAsKai, 0.1 + 0.1 + 0.1)}) {
-    AskedAmount asked(adding);
+    RequestedAmount asked(adding);
     for (int i = 0; i < 3; ++i) asked += {100, 1e6, 0.1};
     EXPECT_EQ(asked.On({}, kQuotaGpu), sum);
     EXPECT_EQ(asked.On({1, 0, 0}, kQuotaCpu), 301);

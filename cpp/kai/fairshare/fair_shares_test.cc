@@ -128,7 +128,7 @@ TEST(FairSharesTest, GiveTheReclaimRuleItsInputs) {
   const QueueId reclaimer = QueueNamed(cluster, "poor");
   const std::vector<PodId> pods = {PodNamed(cluster, "poor/b-0")};
 
-  AskedAmount asked(Adding::kExact);
+  RequestedAmount asked(Adding::kExact);
   for (const PodId pod : pods) asked += cluster.ClassOf(pod).gate_requested;
   EXPECT_FALSE(CheckLimit(shares.table(), queue, asked).fits());
   EXPECT_TRUE(CheckLimit(shares.table(), reclaimer, asked).fits());

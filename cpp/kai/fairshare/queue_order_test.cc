@@ -39,7 +39,7 @@ struct Queue {
     created_ns = ns;
     return *this;
   }
-  Queue& Wants(QuotaVector amounts) {
+  Queue& Requests(QuotaVector amounts) {
     candidate = amounts;
     return *this;
   }
@@ -91,18 +91,18 @@ TEST(QueueOrderTest, AQueueIsOverUtilisedOnlyIfItExceedsAllThreeResources) {  //
 }
 
 TEST(QueueOrderTest, AStarvedQueueGoesFirst) {  // spec 1 F65
-  const Queue starved = Queue().Deserves(100).Holds(90).Wants({10, 10, 10});
-  const Queue wants_more = Queue().Deserves(100).Holds(90).Wants({10, 10, 11}).Priority(900);
-  ExpectFirst(starved, wants_more);
+  const Queue starved = Queue().Deserves(100).Holds(90).Requests({10, 10, 10});
+  const Queue requests_more = Queue().Deserves(100).Holds(90).Requests({10, 10, 11}).Priority(900);
+  ExpectFirst(starved, requests_more);
 }
 
 TEST(QueueOrderTest, UnlimitedDeservedIsAlwaysStarved) {  // spec 1 F26, F65
-  const Queue unlimited = Queue().Deserves(kUnlimited).Holds(900).Wants({500, 500, 500});
-  ExpectFirst(unlimited, Queue().Deserves(100).Holds(0).Wants({101, 0, 0}).Priority(900));
+  const Queue unlimited = Queue().Deserves(kUnlimited).Holds(900).Requests({500, 500, 500});
+  ExpectFirst(unlimited, Queue().Deserves(100).Holds(0).Requests({101, 0, 0}).Priority(900));
 }
 
 TEST(QueueOrderTest, AQueueAboveItsDeservedAmountOfOneResourceIsNotStarved) {  // spec 1 F65
-  const Queue cpu_quota_zero = Queue().Deserves(1000).Wants({1, 0, 1}).Holds(0);
+  const Queue cpu_quota_zero = Queue().Deserves(1000).Requests({1, 0, 1}).Holds(0);
   Queue zero = cpu_quota_zero;
   zero.share[kQuotaCpu].deserved = 0;
   ExpectFirst(cpu_quota_zero, zero);
@@ -122,10 +122,10 @@ TEST(QueueOrderTest, PriorityComesNext) {  // spec 1 F66
 TEST(QueueOrderTest, ThenAQueueThatUsesNoForbiddenResourceGoesFirst) {  // spec 1 F67
   // Allocatable GPUs are 0, because deserved and fair share are 0.
   const Queue none = Queue().Gpu(&Share::deserved, 0).Gpu(&Share::fair_share, 0);
-  const Queue harmless = Queue(none).Wants({2000, 0, 0});
-  const Queue violates = Queue(none).Wants({2000, 0, 1});
+  const Queue harmless = Queue(none).Requests({2000, 0, 0});
+  const Queue violates = Queue(none).Requests({2000, 0, 1});
   ExpectFirst(harmless, violates);
-  const Queue allowed = Queue().Holds(900).Wants({2000, 0, 1});
+  const Queue allowed = Queue().Holds(900).Requests({2000, 0, 1});
   ExpectFirst(allowed, violates);
 }
 
@@ -138,8 +138,8 @@ TEST(QueueOrderTest, HoldingAForbiddenResourceCountsLikeRequestingIt) {  // spec
 }
 
 TEST(QueueOrderTest, ThenTheSmallerDominantShareWithTheCandidateGoesFirst) {  // spec 1 F68
-  const Queue small = Queue().Holds(100).Wants({0, 0, 100});
-  const Queue large = Queue().Holds(100).Wants({0, 0, 200});
+  const Queue small = Queue().Holds(100).Requests({0, 0, 100});
+  const Queue large = Queue().Holds(100).Requests({0, 0, 200});
   ExpectFirst(small, large);
 }
 
@@ -147,18 +147,18 @@ TEST(QueueOrderTest, ThenTheSmallerDominantShareWithTheCandidateGoesFirst) {  //
 TEST(QueueOrderTest, TheSmallerGpuMemoryRequestGoesFirst) {  // spec 1 F68
   Queue queue;
   queue.Deserves(50).FairShare(50).Holds(40);
-  ExpectFirst(Queue(queue).Wants({0, 0, 1}), Queue(queue).Wants({0, 0, 2}));
+  ExpectFirst(Queue(queue).Requests({0, 0, 1}), Queue(queue).Requests({0, 0, 2}));
 }
 
 TEST(QueueOrderTest, ChosenVictimsAreSubtracted) {  // spec 1 F68, F109
-  const Queue gave = Queue().Holds(500).Wants({0, 0, 0}).Gives({200, 200, 200});
+  const Queue gave = Queue().Holds(500).Requests({0, 0, 0}).Gives({200, 200, 200});
   ExpectFirst(gave, Queue().Holds(400));
 }
 
 TEST(QueueOrderTest, ThenTheSmallerDominantShareWithoutTheCandidateGoesFirst) {  // spec 1 F69
   // With the candidate both have a share of 0.5.
-  const Queue holds_less = Queue().Holds(300).Wants({0, 0, 200});
-  const Queue holds_more = Queue().Holds(400).Wants({0, 0, 100});
+  const Queue holds_less = Queue().Holds(300).Requests({0, 0, 200});
+  const Queue holds_more = Queue().Holds(400).Requests({0, 0, 100});
   ExpectFirst(holds_less, holds_more);
 }
 
@@ -192,10 +192,10 @@ TEST(QueueOrderTest, EarlierComparatorsComeBeforeLaterOnes) {
   // In each pair, all comparators after the deciding one favour the other queue.
   const Queue modest = Queue().Created(1);
   ExpectFirst(Queue().Holds(999).Created(9), Queue(modest).FairShare(1).Holds(2).Deserves(1));
-  ExpectFirst(Queue().Holds(999).Created(9), Queue(modest).Deserves(1).Wants({2, 2, 2}));
+  ExpectFirst(Queue().Holds(999).Created(9), Queue(modest).Deserves(1).Requests({2, 2, 2}));
   ExpectFirst(Queue().Holds(999).Created(9).Priority(101), modest);
-  ExpectFirst(Queue().Holds(1).Wants({0, 0, 100}).Created(9),
-              Queue().Wants({0, 0, 102}).Created(1));
+  ExpectFirst(Queue().Holds(1).Requests({0, 0, 100}).Created(9),
+              Queue().Requests({0, 0, 102}).Created(1));
 }
 
 // ---- dominant share
@@ -225,8 +225,9 @@ TEST(DominantShareTest, IsNeverBelowZero) {
 
 // 0.1 + 0.2 GPUs in doubles would be more than the other queue's 0.3.
 TEST(QueueOrderTest, QueuesWithTheSameSumsOfPartsOfDevicesAreEqual) {  // spec 1 F68, F71
-  const Queue in_two = Queue().Holds({0, 0, 0.1}).Wants({0, 0, 0.2}).Created(1);
-  const Queue in_one = Queue().Holds({0, 0, 0.1}).Wants({0, 0, 0.3}).Gives({0, 0, 0.1}).Created(2);
+  const Queue in_two = Queue().Holds({0, 0, 0.1}).Requests({0, 0, 0.2}).Created(1);
+  const Queue in_one =
+      Queue().Holds({0, 0, 0.1}).Requests({0, 0, 0.3}).Gives({0, 0, 0.1}).Created(2);
   ExpectFirst(in_two, in_one);
   ExpectFirst(Queue(in_one).Created(1), Queue(in_two).Created(2));
 }

@@ -110,15 +110,15 @@ TEST(SnapshotReaderTest, IgnoresClaimsIfTheClusterDoesNotServeThem) {  // spec 3
     },
     "discovery": {"resources": [RESOURCES]}
   })";
-  const auto gpus_asked_for = [&](std::string_view resources) {
+  const auto requested_gpus = [&](std::string_view resources) {
     std::string json(kOneClaim);
     json.replace(json.find("RESOURCES"), 9, resources);
     const absl::StatusOr<SnapshotFile> file = ReadSnapshot(json);
     EXPECT_TRUE(file.ok()) << file.status().message();
     return file.ok() ? file->cluster->ClassOf(PodId(0)).requested[kQuotaGpu] : -1;
   };
-  EXPECT_EQ(gpus_asked_for(R"({"groupVersion": "resource.k8s.io/v1beta1"})"), 2);
-  EXPECT_EQ(gpus_asked_for(""), 0);
+  EXPECT_EQ(requested_gpus(R"({"groupVersion": "resource.k8s.io/v1beta1"})"), 2);
+  EXPECT_EQ(requested_gpus(""), 0);
 }
 
 TEST(SnapshotReaderTest, ReadsEveryKind) {

@@ -439,28 +439,28 @@ class DomainCountTest : public TopologyTest {
     Node("n3", {"r3"}, 4);
     Group("g", 6, "", "rack");
   }
-  DomainWishRow& wish() { return maker_.rows().pod_groups.back().domain_wish; }
+  DomainCountRow& count() { return maker_.rows().pod_groups.back().domain_count; }
 };
 
 TEST_F(DomainCountTest, AGroupUsesAtMostItsMaximumOfDomains) {
-  wish() = {.least = 0, .most = 1, .balanced = false};
+  count() = {.least = 0, .most = 1, .balanced = false};
   EXPECT_THAT(Place("g"), IsEmpty());
   EXPECT_THAT(messages_,
               ElementsAre("no choice of domains holds the pods: they are to be in at most 1 of "
                           "level rack"));
-  wish().most = 2;
+  count().most = 2;
   EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 4), Pair("n2", 2)));
 }
 
 TEST_F(DomainCountTest, AGroupUsesAtLeastItsMinimumOfDomains) {
-  wish() = {.least = 3, .most = 0, .balanced = false};
+  count() = {.least = 3, .most = 0, .balanced = false};
   EXPECT_EQ(Place("g").size(), size_t{3});
 }
 
 TEST_F(DomainCountTest, ABalancedGroupHasAsManyPodsInEach) {
-  wish() = {.least = 0, .most = 0, .balanced = true};
+  count() = {.least = 0, .most = 0, .balanced = true};
   EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 3), Pair("n2", 3)));
-  wish().least = 3;
+  count().least = 3;
   EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 2), Pair("n2", 2), Pair("n3", 2)));
 }
 
@@ -474,7 +474,7 @@ TEST_F(TopologyTest, ADomainThatHoldsFewerPodsThanCountedGetsFewer) {
                           .host_ports = {{.port = 8080, .protocol = "TCP", .address = ""}},
                           .min_member = 4});
   Constrain("g", "", "rack");
-  maker_.rows().pod_groups.back().domain_wish = {.least = 2, .most = 2, .balanced = false};
+  maker_.rows().pod_groups.back().domain_count = {.least = 2, .most = 2, .balanced = false};
   EXPECT_THAT(Place("g"),
               UnorderedElementsAre(Pair("n1", 1), Pair("n2", 1), Pair("n3", 1), Pair("n4", 1)));
 }

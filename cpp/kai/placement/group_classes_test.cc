@@ -31,7 +31,7 @@ std::vector<std::string> ClassesOf(const ClusterMaker& maker, Sharing sharing = 
 }
 
 // Whether two groups are in one class.
-bool AskTheSame(const PodsSpec& a, const PodsSpec& b) {
+bool AreOfOneClass(const PodsSpec& a, const PodsSpec& b) {
   return ClassesOf(MakeCluster()
                        .Queue("ns")
                        .Queue("b")
@@ -55,18 +55,18 @@ TEST(GroupClassesTest, GroupsWithEqualRequestsAreInOneClassSortedByAge) {
 }
 
 TEST(GroupClassesTest, AnyDifferenceBetweenGroupsGivesTwoClasses) {
-  EXPECT_TRUE(AskTheSame(kGang, kGang));
-  EXPECT_FALSE(AskTheSame(kGang, {.pods = 2, .gpus = 2, .min_member = 2}));
-  EXPECT_FALSE(AskTheSame(kGang, {.pods = 3, .gpus = 1, .min_member = 2}));
-  EXPECT_FALSE(AskTheSame(kGang, {.pods = 2, .gpus = 1, .min_member = 1}));
-  EXPECT_FALSE(AskTheSame(kGang, {.pods = 2, .gpus = 1, .mb = 1, .min_member = 2}));
-  EXPECT_FALSE(
-      AskTheSame(kGang, {.pods = 2, .gpus = 1, .node_selector = {{"zone", "a"}}, .min_member = 2}));
-  EXPECT_FALSE(AskTheSame(kGang, {.pods = 2, .gpus = 1, .min_member = 2, .priority = 75}));
-  EXPECT_FALSE(AskTheSame(
+  EXPECT_TRUE(AreOfOneClass(kGang, kGang));
+  EXPECT_FALSE(AreOfOneClass(kGang, {.pods = 2, .gpus = 2, .min_member = 2}));
+  EXPECT_FALSE(AreOfOneClass(kGang, {.pods = 3, .gpus = 1, .min_member = 2}));
+  EXPECT_FALSE(AreOfOneClass(kGang, {.pods = 2, .gpus = 1, .min_member = 1}));
+  EXPECT_FALSE(AreOfOneClass(kGang, {.pods = 2, .gpus = 1, .mb = 1, .min_member = 2}));
+  EXPECT_FALSE(AreOfOneClass(
+      kGang, {.pods = 2, .gpus = 1, .node_selector = {{"zone", "a"}}, .min_member = 2}));
+  EXPECT_FALSE(AreOfOneClass(kGang, {.pods = 2, .gpus = 1, .min_member = 2, .priority = 75}));
+  EXPECT_FALSE(AreOfOneClass(
       kGang, {.pods = 2, .gpus = 1, .min_member = 2, .preemptibility = "non-preemptible"}));
-  EXPECT_FALSE(AskTheSame(kGang, {.pods = 2, .gpus = 1, .queue = "b", .min_member = 2}));
-  EXPECT_FALSE(AskTheSame({.gpu_memory_mib = 40'000}, {.gpu_memory_mib = 10'000}));  // spec 2 W6
+  EXPECT_FALSE(AreOfOneClass(kGang, {.pods = 2, .gpus = 1, .queue = "b", .min_member = 2}));
+  EXPECT_FALSE(AreOfOneClass({.gpu_memory_mib = 40'000}, {.gpu_memory_mib = 10'000}));  // spec 2 W6
 }
 
 TEST(GroupClassesTest, TheNodesOfRunningPodsArePartOfTheClass) {

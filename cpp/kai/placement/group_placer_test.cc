@@ -23,7 +23,7 @@ GroupPlacer::Result Place(Rooms* rooms, std::string_view group, Mode mode = Mode
 }
 
 // The last reason in KAI's event for a failed attempt, and its subject.
-struct Told {
+struct ReportedError {
   std::string_view code;
   std::string_view name;
   std::string message;
@@ -32,7 +32,7 @@ struct Told {
   bool below_minimum = false;
   QueueId queue;
 };
-Told LastOf(Rooms& rooms, const GroupPlacer::Result& result) {
+ReportedError LastOf(Rooms& rooms, const GroupPlacer::Result& result) {
   const Cluster& cluster = rooms.cluster();
   const std::vector<Reason>& reasons = result.reasons;
   EXPECT_FALSE(reasons.empty());
@@ -41,18 +41,18 @@ Told LastOf(Rooms& rooms, const GroupPlacer::Result& result) {
   const PodId first(0);  // any pod: the reasons here do not contain its group
   const EventError event = EventErrorOf(is_gang ? reasons[reasons.size() - 2] : reasons.back(),
                                         cluster.pods().group[first], cluster);
-  Told told{.code = CodeOf(reasons.back()),
-            .name = event.name,
-            .message = event.message,
-            .pod = PodOf(reasons.back()),
-            .pod_message = {},
-            .below_minimum = is_gang,
-            .queue = {}};
+  ReportedError error{.code = CodeOf(reasons.back()),
+                      .name = event.name,
+                      .message = event.message,
+                      .pod = PodOf(reasons.back()),
+                      .pod_message = {},
+                      .below_minimum = is_gang,
+                      .queue = {}};
   if (const auto* no_node = std::get_if<NoNode>(&reasons.back()))
-    told.pod_message = TextOf(*no_node->cause, no_node->pod, cluster);
-  if (const auto* over = std::get_if<OverLimit>(&reasons.back())) told.queue = over->queue;
-  if (const auto* over = std::get_if<OverQuota>(&reasons.back())) told.queue = over->queue;
-  return told;
+    error.pod_message = TextOf(*no_node->cause, no_node->pod, cluster);
+  if (const auto* over = std::get_if<OverLimit>(&reasons.back())) error.queue = over->queue;
+  if (const auto* over = std::get_if<OverQuota>(&reasons.back())) error.queue = over->queue;
+  return error;
 }
 
 // ---- placing
@@ -232,11 +232,11 @@ TEST(GroupPlacerGateTest, ALimitAppliesToAllPodsOfTheAttemptTogether) {
                   .Build());
   const GroupPlacer::Result result = Place(&rooms, "team/more");
   EXPECT_FALSE(result.placed);
-  const Told told = LastOf(rooms, result);
-  EXPECT_EQ(told.code, reason_codes::kOverLimit);
-  EXPECT_EQ(told.name, "OverLimit");
-  EXPECT_EQ(told.queue, QueueNamed(rooms.cluster(), "team"));
-  EXPECT_EQ(told.message,
+  const ReportedError error = LastOf(rooms, result);
+  EXPECT_EQ(error.code, reason_codes::kOverLimit);
+  EXPECT_EQ(error.name, "OverLimit");
+  EXPECT_EQ(error.queue, QueueNamed(rooms.cluster(), "team"));
+  EXPECT_EQ(error.message,
             "team quota has reached the allowable limit of GPUs. Limit is 4 GPUs, currently 2 GPUs "
             "allocated and workload requested 3 GPUs");
   EXPECT_TRUE(Place(&rooms, "team/fits").placed) << "exactly the limit is allowed";
@@ -249,9 +249,9 @@ TEST(GroupPlacerGateTest, TheLimitOfAnyAncestorAppliesAndIsNamed) {
                   .Node("n1", {.gpus = 8})
                   .Pending("team/g", {.gpus = 2})
                   .Build());
-  const Told told = LastOf(rooms, Place(&rooms, "team/g"));
-  EXPECT_EQ(told.queue, QueueNamed(rooms.cluster(), "org"));
-  EXPECT_EQ(told.message,
+  const ReportedError error = LastOf(rooms, Place(&rooms, "team/g"));
+  EXPECT_EQ(error.queue, QueueNamed(rooms.cluster(), "org"));
+  EXPECT_EQ(error.message,
             "The Organisation quota has reached the allowable limit of GPUs. Limit is 1 GPUs, "
             "currently 0 GPUs allocated and workload requested 2 GPUs");
 }
@@ -294,11 +294,11 @@ TEST(GroupPlacerGateTest, ANonPreemptibleGroupStaysWithinTheQuota) {
           .Pending("team/softer", {.gpus = 2})
           .Build());
   const GroupPlacer::Result result = Place(&rooms, "team/hard");
-  const Told told = LastOf(rooms, result);
-  EXPECT_EQ(told.code, reason_codes::kNonPreemptibleOverQuota);
-  EXPECT_EQ(told.name, "NonPreemptibleOverQuota");
+  const ReportedError error = LastOf(rooms, result);
+  EXPECT_EQ(error.code, reason_codes::kNonPreemptibleOverQuota);
+  EXPECT_EQ(error.name, "NonPreemptibleOverQuota");
   EXPECT_EQ(
-      told.message,
+      error.message,
       "Non-preemptible workload is over quota. Workload requested 2 GPUs, but team quota is 2 "
       "GPUs, while 1 GPUs are already allocated for non-preemptible pods. Use a preemptible "
       "workload to go over quota.");
@@ -377,12 +377,12 @@ TEST(GroupPlacerErrorTest, TheMessageOfASinglePodNamesThePod) {
                   .Running("ns/old", {.gpus = 1, .node = "n1"})
                   .Pending("ns/g", {.gpus = 1})
                   .Build());
-  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
-  EXPECT_EQ(told.code, reason_codes::kNotEnoughGpus);
-  EXPECT_EQ(told.name, "PodSchedulingErrors");
-  EXPECT_EQ(told.pod, rooms.Pod("ns/g-0"));
-  EXPECT_EQ(told.pod_message, kNoGpus);
-  EXPECT_EQ(told.message,
+  const ReportedError error = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_EQ(error.code, reason_codes::kNotEnoughGpus);
+  EXPECT_EQ(error.name, "PodSchedulingErrors");
+  EXPECT_EQ(error.pod, rooms.Pod("ns/g-0"));
+  EXPECT_EQ(error.pod_message, kNoGpus);
+  EXPECT_EQ(error.message,
             std::string("Resources were not found for pod ns/g-0 due to: ") + kNoGpus);
 }
 
@@ -391,9 +391,9 @@ TEST(GroupPlacerErrorTest, TheMessageOfAGangCountsItsPlacedPods) {
                   .Node("n1", {.gpus = 2})
                   .Pending("ns/g", {.pods = 3, .gpus = 1, .min_member = 3})
                   .Build());
-  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
-  EXPECT_TRUE(told.below_minimum);
-  EXPECT_EQ(told.message,
+  const ReportedError error = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_TRUE(error.below_minimum);
+  EXPECT_EQ(error.message,
             std::string("Resources were found for 2 pods while 3 are required for gang scheduling. "
                         "Additional pods cannot be scheduled due to: ") +
                 kNoGpus);
@@ -405,9 +405,9 @@ TEST(GroupPlacerErrorTest, TheMessageOfAGangWithItsMinimumNamesThePod) {
                   .Running("ns/g", {.pods = 2, .gpus = 1, .node = "n1", .min_member = 2})
                   .Pending("ns/g", {.gpus = 1})
                   .Build());
-  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
-  EXPECT_FALSE(told.below_minimum);
-  EXPECT_EQ(told.message,
+  const ReportedError error = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_FALSE(error.below_minimum);
+  EXPECT_EQ(error.message,
             std::string("Resources were not found for pod ns/g-2 due to: ") + kNoGpus);
 }
 
@@ -426,9 +426,9 @@ TEST(GroupPlacerErrorTest, TerminatingPodsStillCountTowardsTheMinimum) {
 
 TEST(GroupPlacerErrorTest, TheMessageNamesTheSubGroup) {
   Rooms rooms(TwoSubGroups().Node("n1", {.gpus = 2}).Build());
-  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
-  EXPECT_TRUE(told.below_minimum);
-  EXPECT_EQ(told.message,
+  const ReportedError error = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_TRUE(error.below_minimum);
+  EXPECT_EQ(error.message,
             std::string("Resources were found for 1 pods from all sub-groups while sub-group "
                         "workers requires 2 pods for gang scheduling. Additional pods cannot be "
                         "scheduled in this sub-group due to: ") +
@@ -440,19 +440,19 @@ TEST(GroupPlacerErrorTest, TheMessageNamesAnOnlySubGroupToo) {
                   .Pending("ns/g", {.pods = 2, .gpus = 1, .subgroup = "workers"})
                   .Node("n1", {.gpus = 1})
                   .Build());
-  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
-  EXPECT_TRUE(told.below_minimum);
-  EXPECT_THAT(told.message, testing::HasSubstr("while sub-group workers requires 2 pods"));
+  const ReportedError error = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_TRUE(error.below_minimum);
+  EXPECT_THAT(error.message, testing::HasSubstr("while sub-group workers requires 2 pods"));
 }
 
 TEST(GroupPlacerErrorTest, APodLargerThanAnyNodeKeepsItsOwnMessage) {
   Rooms rooms(MakeCluster().Node("n1", {.gpus = 1}).Pending("ns/g", {.gpus = 2}).Build());
-  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
-  EXPECT_EQ(told.pod_message,
+  const ReportedError error = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_EQ(error.pod_message,
             "Scheduling conditions were not met for pod ns/g-0:\nMaxNodePoolResources: The pod "
             "ns/g-0 requires GPU: 2, CPU: 1 (cores), memory: 0 (GB), pods: 1. Max GPU resources "
             "available in a single node in the default node-pool is topped at 1.\n");
-  EXPECT_EQ(told.message, "Resources were not found for pod ns/g-0 due to: " + told.pod_message);
+  EXPECT_EQ(error.message, "Resources were not found for pod ns/g-0 due to: " + error.pod_message);
 }
 
 }  // namespace

@@ -101,13 +101,13 @@ TEST(NodeIndexTest, ReturnsTheFirstNodeThatPassesATestAndCountsItsKeys) {
   EXPECT_EQ(index.CountKeys(), 2) << "8 and 1";
   const std::vector<uint8_t> all_ok(cluster->node_classes().size(), 1);
   const auto is_b = [&](NodeId node) { return node == NodeNamed(*cluster, "b"); };
-  const auto is_nobody = [](NodeId) { return false; };
+  const auto accepts_none = [](NodeId) { return false; };
   const auto find = [&](NodeIndex::Test test) {
     return index.FirstFit(kWithGpus, cluster->RequestOf(PodNamed(*cluster, "ns/one-0")), all_ok,
                           Room::kNow, nullptr, &test);
   };
   EXPECT_EQ(find(is_b), NodeNamed(*cluster, "b"));
-  EXPECT_FALSE(find(is_nobody).valid());
+  EXPECT_FALSE(find(accepts_none).valid());
 }
 
 TEST(NodeIndexTest, SpreadPrefersTheEmptiestNodeByShareOfItsDevices) {

@@ -207,7 +207,8 @@ TEST(NodeSearchTest, OnlyTheNodeOfAPinnedPodIsSearched) {
     maker.Node(StrCat("n", i), {.gpus = 8, .labels = {{"host", StrCat("n", i)}}});
   }
   Rooms rooms(maker.Build());
-  ASSERT_TRUE(rooms.cluster().AskPerNode(rooms.cluster().ClassOf(rooms.Pod("ns/p-0")).constraint));
+  ASSERT_TRUE(
+      rooms.cluster().IsCheckedPerNode(rooms.cluster().ClassOf(rooms.Pod("ns/p-0")).constraint));
   EXPECT_EQ(rooms.Find("ns/p-0"), "n33");
 }
 

@@ -50,9 +50,8 @@ class Plain {
 
  private:
   void Sort() {
-    std::ranges::sort(filed_, [](const Filed& a, const Filed& b) {
-      return RoomTree::StandsBefore(a.item, b.item);
-    });
+    std::ranges::sort(
+        filed_, [](const Filed& a, const Filed& b) { return RoomTree::IsBefore(a.item, b.item); });
   }
   std::vector<Filed> filed_;
 };

@@ -385,9 +385,9 @@ TEST_P(EvictionPropertyTest, NoPodIsPlacedAndEvictedInOnePlan) {
 
 // ---- budgets ------------------------------------------------------------------------------------
 
-bool SaysThatItStopped(const Plan& plan) {
+bool ReportsSpentBudget(const Plan& plan) {
   for (const PodGroupId group : plan.cluster->pod_groups().name.ids()) {
-    for (const ToldReason& reason : ReasonsOf(plan, group)) {
+    for (const ReportedReason& reason : ReasonsOf(plan, group)) {
       if (reason.code == reason_codes::kSearchBudgetSpent) return true;
     }
   }
@@ -397,11 +397,11 @@ bool SaysThatItStopped(const Plan& plan) {
 TEST_P(EvictionPropertyTest, ASearchThatStopsEarlyIsReported) {
   ForSamples(150, [&](const Sample& sample, Config config) {
     const Plan whole = RunPlan(Session(config), sample.cluster);
-    EXPECT_FALSE(SaysThatItStopped(whole));
+    EXPECT_FALSE(ReportsSpentBudget(whole));
     for (const int64_t most : {1, 3}) {
       config.budgets.job_scenarios = most;
       const Plan cut = RunPlan(Session(config), sample.cluster);
-      if (!SaysThatItStopped(cut)) {
+      if (!ReportsSpentBudget(cut)) {
         EXPECT_EQ(DecisionsText(cut), DecisionsText(whole)) << most;
       }
       EXPECT_EQ(TextOf(cut), TextOf(RunPlan(Session(config), sample.cluster)));
@@ -425,7 +425,7 @@ TEST_P(EvictionPropertyTest, ASearchThatRunsOutOfTimeIsReported) {
     config.budgets.generator_ns = {{"default", 0}};
     const ImpatientClock clock;
     const Plan cut = RunPlan(Session(config), sample.cluster, &clock);
-    if (!SaysThatItStopped(cut)) {
+    if (!ReportsSpentBudget(cut)) {
       EXPECT_EQ(DecisionsText(cut), DecisionsText(whole));
     }
   });

@@ -118,8 +118,8 @@ class Describer {
     if (const auto answers = cycle_.log->answers.find(id); answers != cycle_.log->answers.end())
       tried = answers->second;
     const std::span<const PodGroupId> groups = cycle_.GroupsOf(id);
-    const bool one_speaks = tried.empty() || (tried.size() == 1 && tried[0] == groups[0]);
-    if (one_speaks && !some_changed && cycle_.log->spent_searches.empty()) {
+    const bool has_one_outcome = tried.empty() || (tried.size() == 1 && tried[0] == groups[0]);
+    if (has_one_outcome && !some_changed && cycle_.log->spent_searches.empty()) {
       Describe(groups[0], groups[0]);
       for (const PodGroupId group : groups.subspan(1)) outcomes_.Share(group, groups[0]);
       return;
@@ -155,7 +155,7 @@ class Describer {
       outcome.writes = StampsOf(group);
       Stamp(group, outcome.writes);
     }
-    if (SaysItIsStale(group)) AddToEvent(StaleOf(group), &outcome);
+    if (ReportsStaleness(group)) AddToEvent(StaleOf(group), &outcome);
     DescribeMisfits(group, &outcome);
     DescribeState(group, like, waiting, !waits_for_pods, &outcome);
     if (IsStale(group)) AddToPlan(StaleOf(group), &outcome);
@@ -243,7 +243,7 @@ class Describer {
   }
 
   void Stamp(PodGroupId group, const GroupStamps& writes) {
-    if (writes.service) cycle_.time->Tell();  // includes the time up to now
+    if (writes.service) cycle_.time->ExpireAtOnce();  // includes the time up to now
     if (writes.any()) plan_.stamped.push_back({.group = group, .writes = writes});
   }
 
@@ -267,7 +267,7 @@ class Describer {
   }
 
   // KAI's event mentions it from the second cycle on, or when it evicts (spec 2 D6, M1).
-  bool SaysItIsStale(PodGroupId group) const {
+  bool ReportsStaleness(PodGroupId group) const {
     const int64_t since_ns = cycle_.StaleSince(group);
     const bool was_stale =
         since_ns != kNoTime && since_ns == cluster_.pod_groups().stale_since_ns[group];

@@ -34,7 +34,7 @@ Plan RunPlan(const ClusterMaker& maker,
 std::vector<std::pair<std::string, std::string>> ReasonsOf(const Plan& plan,
                                                            std::string_view group) {
   std::vector<std::pair<std::string, std::string>> reasons;
-  for (const ToldReason& reason : OutcomeOf(plan, group).reasons) {
+  for (const ReportedReason& reason : OutcomeOf(plan, group).reasons) {
     EXPECT_NE(reason.message, "") << reason.code;
     reasons.emplace_back(reason.code, reason.pod.valid() ? plan.cluster->PodName(reason.pod) : "");
   }
@@ -129,9 +129,9 @@ TEST(NotReadyTest, AGangWithMissingPodsReportsTheirNumber) {
   const Plan plan =
       RunPlan(MakeCluster().Node("n").Pending("ns/g", {.pods = 2, .min_member = 4}).Gated("ns/g"));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kNotReady));
-  EXPECT_THAT(plan, Says("ns/g",
-                         "Job is not ready for scheduling. Waiting for 4 pods, currently 3 "
-                         "exist, 1 are gated"));
+  EXPECT_THAT(plan, HasMessage("ns/g",
+                               "Job is not ready for scheduling. Waiting for 4 pods, currently 3 "
+                               "exist, 1 are gated"));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("not_ready", "")));
   EXPECT_THAT(ConditionsOf(plan), IsEmpty()) << "its pods get no condition";
 }
@@ -148,7 +148,8 @@ TEST(NotReadyTest, TheMessageNamesEverySubGroupThatIsNotReady) {
   }
   const Plan plan =
       RunPlan(MakeCluster().Add(std::move(group)).Pending("ns/g", {.pods = 2, .subgroup = "work"}));
-  EXPECT_THAT(plan, Says("ns/g",
+  EXPECT_THAT(plan,
+              HasMessage("ns/g",
                          "Job is not ready for scheduling. Waiting for 1 pods for SubGroup lead, "
                          "currently 0 exist, 0 are gated. Waiting for 3 pods for SubGroup work, "
                          "currently 2 exist, 0 are gated."));
@@ -172,9 +173,10 @@ TEST(NotReadyTest, PodsOfASubGroupThatIsNotNeededWaitForTheOthersOfIt) {  // spe
   later.Running("ns/g", {.gpus = 1, .node = "n", .subgroup = "lead"});
   const Plan starts = RunPlan(maker);
   EXPECT_THAT(starts, HasVerdict("ns/g", Verdict::kPartlyPlaced));
-  EXPECT_THAT(starts, Says("ns/g",
-                           "Job is not ready for scheduling. Waiting for 2 pods for SubGroup work, "
-                           "currently 1 exist, 0 are gated."));
+  EXPECT_THAT(starts,
+              HasMessage("ns/g",
+                         "Job is not ready for scheduling. Waiting for 2 pods for SubGroup work, "
+                         "currently 1 exist, 0 are gated."));
   EXPECT_TRUE(OutcomeOf(starts, "ns/g").writes.last_start);
   EXPECT_THAT(RunPlan(later), HasVerdict("ns/g", Verdict::kNotReady));
   EXPECT_THAT(RunPlan(later, R"({"compat": {"optional_members": "kai"}})"),
@@ -183,9 +185,9 @@ TEST(NotReadyTest, PodsOfASubGroupThatIsNotNeededWaitForTheOthersOfIt) {  // spe
 
 TEST(NotReadyTest, OnlyGatedPodsAreNotReady) {
   EXPECT_THAT(RunPlan(MakeCluster().Node("n").Gated("ns/g")),
-              Says("ns/g",
-                   "Job is not ready for scheduling. Waiting for 1 pods, currently 1 exist, "
-                   "1 are gated"));
+              HasMessage("ns/g",
+                         "Job is not ready for scheduling. Waiting for 1 pods, currently 1 exist, "
+                         "1 are gated"));
 }
 
 // ---- queues -------------------------------------------------------------------------------------
@@ -193,7 +195,7 @@ TEST(NotReadyTest, OnlyGatedPodsAreNotReady) {
 TEST(InvalidTest, TheMessageNamesAMissingQueue) {  // spec 2 G3
   const Plan plan = RunPlan(MakeCluster().Queue("team").Node("n").Pending("ns/g"));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kInvalid));
-  EXPECT_THAT(plan, Says("ns/g", "QueueDoesNotExist: Queue 'ns' does not exist."));
+  EXPECT_THAT(plan, HasMessage("ns/g", "QueueDoesNotExist: Queue 'ns' does not exist."));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("queue_does_not_exist", "")));
   EXPECT_EQ(TextOfPod(plan, "ns/g-0"), "QueueDoesNotExist: Queue 'ns' does not exist.");
 }
@@ -221,7 +223,7 @@ TEST(UnschedulableTest, AQueueWithChildrenAcceptsNoGroup) {  // spec 1 F8, W16: 
       RunPlan(MakeCluster().Queue("ns").Queue("team", {.parent = "ns"}).Node("n").Pending("ns/g"));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kUnschedulable));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("queue_not_leaf", "")));
-  EXPECT_THAT(plan, Says("ns/g", "Unable to schedule podgroup"));
+  EXPECT_THAT(plan, HasMessage("ns/g", "Unable to schedule podgroup"));
 }
 
 // ---- gates --------------------------------------------------------------------------------------
@@ -234,10 +236,10 @@ TEST(UnschedulableTest, OverTheLimit) {  // spec 2 M5
                                 .Pending("team-a/g", {.gpus = 1}));
   EXPECT_THAT(plan, HasVerdict("team-a/g", Verdict::kUnschedulable));
   EXPECT_THAT(ReasonsOf(plan, "team-a/g"), ElementsAre(Pair("over_limit", "")));
-  EXPECT_THAT(plan,
-              Says("team-a/g",
-                   "OverLimit: team-a quota has reached the allowable limit of GPUs. Limit is "
-                   "4 GPUs, currently 4 GPUs allocated and workload requested 1 GPUs."));
+  EXPECT_THAT(
+      plan, HasMessage("team-a/g",
+                       "OverLimit: team-a quota has reached the allowable limit of GPUs. Limit is "
+                       "4 GPUs, currently 4 GPUs allocated and workload requested 1 GPUs."));
   EXPECT_THAT(TextOfPod(plan, "team-a/g-0"), HasSubstr("OverLimit: team-a quota"));
 }
 
@@ -248,7 +250,8 @@ TEST(UnschedulableTest, NonPreemptibleOverTheQuota) {
                   .Node("n", {.gpus = 8})
                   .Pending("team/g", {.gpus = 1, .preemptibility = "non-preemptible"}));
   EXPECT_THAT(ReasonsOf(plan, "team/g"), ElementsAre(Pair("non_preemptible_over_quota", "")));
-  EXPECT_THAT(plan, Says("team/g", HasSubstr("NonPreemptibleOverQuota: Non-preemptible workload is "
+  EXPECT_THAT(plan,
+              HasMessage("team/g", HasSubstr("NonPreemptibleOverQuota: Non-preemptible workload is "
                                              "over quota. Workload requested 1 GPUs")));
 }
 
@@ -261,10 +264,10 @@ TEST(UnschedulableTest, NotEnoughGpus) {
                                 .Pending("ns/g", {.gpus = 1}));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kUnschedulable));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("not_enough_gpus", "ns/g-0")));
-  EXPECT_THAT(plan,
-              Says("ns/g", std::string("PodSchedulingErrors: Resources were not found for pod "
-                                       "ns/g-0 due to: ") +
-                               kNoGpus + "."));
+  EXPECT_THAT(
+      plan, HasMessage("ns/g", std::string("PodSchedulingErrors: Resources were not found for pod "
+                                           "ns/g-0 due to: ") +
+                                   kNoGpus + "."));
   EXPECT_EQ(TextOfPod(plan, "ns/g-0"), kNoGpus);
 }
 
@@ -298,7 +301,7 @@ TEST(UnschedulableTest, AGangReportsThatItIsIncompleteAndThePodThatFailed) {
           "PodSchedulingErrors: Resources were found for 2 pods while 3 are required for "
           "gang scheduling. Additional pods cannot be scheduled due to: ") +
       kNoGpus + ".";
-  EXPECT_THAT(plan, Says("ns/g", text));
+  EXPECT_THAT(plan, HasMessage("ns/g", text));
   EXPECT_EQ(TextOfPod(plan, "ns/g-2"), kNoGpus) << "the pod that failed says why itself";
   EXPECT_EQ(TextOfPod(plan, "ns/g-0"), text) << "the others repeat their group (spec 2 M2)";
 }
@@ -324,7 +327,7 @@ TEST(UnschedulableTest, AWaitingGroupReportsAFeatureThatIsNotBuilt) {
   EXPECT_THAT(OutcomeOf(plan, "ns/waits").reasons.at(0).message,
               "needs namespace-selector, which is not built yet");
   EXPECT_THAT(ReasonsOf(plan, "ns/waits"), ElementsAre(Pair("not_built", "")));
-  EXPECT_THAT(plan, Says("ns/waits", "Unable to schedule podgroup"));
+  EXPECT_THAT(plan, HasMessage("ns/waits", "Unable to schedule podgroup"));
   EXPECT_EQ(TextOfPod(plan, "ns/waits-0"), "Unable to schedule pod");
   EXPECT_THAT(plan, HasVerdict("ns/runs", Verdict::kRunning));
   EXPECT_THAT(ReasonsOf(plan, "ns/runs"), IsEmpty());
@@ -377,9 +380,9 @@ TEST(NodePoolTextTest, MessagesOfGroupsWithABackoffNameTheNodePool) {
   maker.Pending("ns/plain", {.gpus = 2});
   maker.rows().pod_groups[0].scheduling_backoff = 1;
   const Plan plan = RunPlan(maker);
-  EXPECT_THAT(plan, Says("ns/g", HasSubstr("Node-Pool 'default': PodSchedulingErrors: ")));
+  EXPECT_THAT(plan, HasMessage("ns/g", HasSubstr("Node-Pool 'default': PodSchedulingErrors: ")));
   EXPECT_THAT(TextOfPod(plan, "ns/g-0"), HasSubstr("Node-Pool 'default': Scheduling conditions"));
-  EXPECT_THAT(plan, Says("ns/plain", testing::Not(HasSubstr("Node-Pool"))));
+  EXPECT_THAT(plan, HasMessage("ns/plain", testing::Not(HasSubstr("Node-Pool"))));
 }
 
 TEST(NodePoolTextTest, TheNodePoolOfTheGroupIsUsed) {
@@ -391,13 +394,13 @@ TEST(NodePoolTextTest, TheNodePoolOfTheGroupIsUsed) {
   QueueRow queue = MakeQueueRow("ns");
   queue.labels = pool;
   const Plan plan = RunPlan(maker.Add(std::move(queue)));
-  EXPECT_THAT(plan, Says("ns/g", HasSubstr("Node-Pool 'h100': ")));
+  EXPECT_THAT(plan, HasMessage("ns/g", HasSubstr("Node-Pool 'h100': ")));
 }
 
 TEST(NodePoolTextTest, NotReadyMessagesDoNotNameTheNodePool) {
   ClusterMaker maker = MakeCluster().Pending("ns/g", {.min_member = 2});
   maker.rows().pod_groups[0].scheduling_backoff = 1;
-  EXPECT_THAT(RunPlan(maker), Says("ns/g", HasSubstr("Job is not ready for scheduling.")));
+  EXPECT_THAT(RunPlan(maker), HasMessage("ns/g", HasSubstr("Job is not ready for scheduling.")));
 }
 
 // ---- evictions ----------------------------------------------------------------------------------
@@ -462,7 +465,8 @@ TEST(EvictionOutcomeTest, ADelayedGroupReportsTheEndOfItsDelay) {  // spec 2 D2
   EXPECT_THAT(ReasonsOf(plan, "poor/new"),
               ElementsAre(Pair("not_enough_gpus", "poor/new-0"), Pair("preemption_delay", "")))
       << "listed once, though three actions could evict for it";
-  EXPECT_THAT(plan, Says("poor/new", HasSubstr("Workload is within its preemption delay window")));
+  EXPECT_THAT(plan,
+              HasMessage("poor/new", HasSubstr("Workload is within its preemption delay window")));
 }
 
 TEST(EvictionOutcomeTest, AStaleGangReportsStalenessAfterItsReasons) {
@@ -491,9 +495,10 @@ TEST(EvictionOutcomeTest, ASearchThatEndedEarlyIsReported) {  // spec 2 W25
 TEST(EvictionOutcomeTest, AGangWithPodsThatSucceededNeedsOnlyTheOthers) {  // spec 2 W21
   ClusterMaker maker =
       MakeCluster().Succeeded("ns/g", {.min_member = 4}).Pending("ns/g", {.pods = 2});
-  EXPECT_THAT(RunPlan(maker), Says("ns/g", HasSubstr("Waiting for 3 pods, currently 2 exist")));
+  EXPECT_THAT(RunPlan(maker),
+              HasMessage("ns/g", HasSubstr("Waiting for 3 pods, currently 2 exist")));
   EXPECT_THAT(RunPlan(maker, R"({"actions": "allocate", "compat": {"completed_pods": "kai"}})"),
-              Says("ns/g", HasSubstr("Waiting for 4 pods, currently 2 exist")));
+              HasMessage("ns/g", HasSubstr("Waiting for 4 pods, currently 2 exist")));
 }
 
 TEST(OutcomeTest, EveryPodOfAGroupWithoutADomainHasAMessage) {

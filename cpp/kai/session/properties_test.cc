@@ -354,10 +354,10 @@ TEST_P(CyclePropertyTest, EveryGroupThatWaitsHasAReason) {
       const GroupOutcome& outcome = plan.OutcomeOf(group);
       const std::string name = cluster.PodGroupName(group);
       const bool got_something = decided.contains(group);
-      const bool says_so = outcome.verdict == Verdict::kPlaced ||
-                           outcome.verdict == Verdict::kPipelined ||
-                           outcome.verdict == Verdict::kPartlyPlaced;
-      EXPECT_EQ(got_something, says_so) << name << ": " << VerdictName(outcome.verdict);
+      const bool reports_pods = outcome.verdict == Verdict::kPlaced ||
+                                outcome.verdict == Verdict::kPipelined ||
+                                outcome.verdict == Verdict::kPartlyPlaced;
+      EXPECT_EQ(got_something, reports_pods) << name << ": " << VerdictName(outcome.verdict);
       if (outcome.verdict == Verdict::kUnschedulable || outcome.verdict == Verdict::kNotReady ||
           outcome.verdict == Verdict::kInvalid) {
         EXPECT_FALSE(ReasonsOf(plan, group).empty())

@@ -64,7 +64,7 @@ TEST_F(ReasonTextTest, CountsAreSortedAsTextsNotAsNumbers) {
 
 TEST_F(ReasonTextTest, WithoutACauseTheTextIsGeneral) {
   EXPECT_EQ(Text({}), "Unable to schedule pod");
-  EXPECT_EQ(Text({{Refusal::kUnsaid, 3}}), "no nodes with enough resources were found");
+  EXPECT_EQ(Text({{Refusal::kWithoutText, 3}}), "no nodes with enough resources were found");
 }
 
 TEST_F(ReasonTextTest, ResourcesHaveTheirUsualNames) {  // spec 3 E2
@@ -82,15 +82,15 @@ TEST_F(ReasonTextTest, ResourcesHaveTheirUsualNames) {  // spec 3 E2
 TEST_F(ReasonTextTest, EveryCauseHasAUniqueTextAndCode) {
   std::set<std::string> texts;
   std::set<std::string_view> words;
-  for (int32_t i = 0; i < Refusal::kUnsaid; ++i) {
+  for (int32_t i = 0; i < Refusal::kWithoutText; ++i) {
     texts.insert(TextOf(Refusal(static_cast<Refusal::Cause>(i)), pod_, *cluster_));
     words.insert(WordsOf(static_cast<Refusal::Cause>(i)).word);
   }
   for (int32_t i = Refusal::kVolumes; i < Refusal::kCauses; ++i)
     texts.insert(TextOf(Refusal::AtIndex(static_cast<size_t>(i)), pod_, *cluster_));
-  EXPECT_EQ(texts.size(), static_cast<size_t>(Refusal::kCauses) - 1) << "kUnsaid has no text";
+  EXPECT_EQ(texts.size(), static_cast<size_t>(Refusal::kCauses) - 1) << "kWithoutText has no text";
   EXPECT_FALSE(texts.contains(""));
-  EXPECT_EQ(words.size(), static_cast<size_t>(Refusal::kUnsaid));
+  EXPECT_EQ(words.size(), static_cast<size_t>(Refusal::kWithoutText));
   EXPECT_FALSE(words.contains(""));
 }
 

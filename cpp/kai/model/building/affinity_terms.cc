@@ -105,7 +105,7 @@ void AffinityTerms::AddPreferred(const std::vector<WeightedPodAffinityTerm>& ter
 bool AffinityTerms::NeedsNamespaces(const CompactPod& row) const {
   bool needs = false;
   ForEachTerm(row.spec->affinity, [&](const PodAffinityTerm& term) {
-    needs = needs || !namespaces_.Know(term.namespace_selector);
+    needs = needs || !namespaces_.CanEvaluate(term.namespace_selector);
   });
   return needs;
 }

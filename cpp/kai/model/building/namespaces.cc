@@ -49,7 +49,7 @@ bool Namespaces::Change(std::string_view name, const NamespaceRow* row) {
   });
 }
 
-bool Namespaces::Know(const LabelSelector& selector) {
+bool Namespaces::CanEvaluate(const LabelSelector& selector) {
   const bool is_by_name =
       std::all_of(selector.begin(), selector.end(),
                   [](const SelectorRequirement& each) { return each.key == keys::kNamespaceName; });

@@ -27,12 +27,12 @@ class Namespaces {
   // No rows: KAI's own snapshots contain no namespaces, so their labels are not known.
   Namespaces(const std::vector<NamespaceRow>& rows, Interner* names);
 
-  // False, for both: a selector that was given to That() or Know() now has another result.
+  // False, for both: a selector that was given to That() or CanEvaluate() now has another result.
   bool Add(std::string_view name);
   // `row`: null: the namespace is gone. Pods may still use its name.
   bool Change(std::string_view name, const NamespaceRow* row);
 
-  bool Know(const LabelSelector& selector);
+  bool CanEvaluate(const LabelSelector& selector);
   std::vector<NameId> That(const LabelSelector& selector);
 
  private:

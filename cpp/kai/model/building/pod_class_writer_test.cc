@@ -132,8 +132,10 @@ TEST(NodeClassTest, AKeyWithAValuePerNodeIsCheckedPerNode) {
   }
   const auto cluster = maker.Build();
   EXPECT_EQ(cluster->node_classes().size(), size_t{2}) << "only by zone";
-  EXPECT_TRUE(cluster->AskPerNode(cluster->ClassOf(PodNamed(*cluster, "ns/pinned-0")).constraint));
-  EXPECT_FALSE(cluster->AskPerNode(cluster->ClassOf(PodNamed(*cluster, "ns/free-0")).constraint));
+  EXPECT_TRUE(
+      cluster->IsCheckedPerNode(cluster->ClassOf(PodNamed(*cluster, "ns/pinned-0")).constraint));
+  EXPECT_FALSE(
+      cluster->IsCheckedPerNode(cluster->ClassOf(PodNamed(*cluster, "ns/free-0")).constraint));
   EXPECT_EQ(cluster->nodes().labels[NodeNamed(*cluster, "n3")].size(), size_t{2});
 }
 
@@ -143,7 +145,7 @@ TEST(NodeClassTest, TheNameOfANodeIsCheckedPerNode) {
   maker.rows().pods[0].node_affinity = {
       {.expressions = {}, .fields = {{"metadata.name", SelectorOp::kIn, {"n1"}}}}};
   const auto cluster = maker.Build();
-  EXPECT_TRUE(cluster->AskPerNode(cluster->ClassOf(PodId(0)).constraint));
+  EXPECT_TRUE(cluster->IsCheckedPerNode(cluster->ClassOf(PodId(0)).constraint));
 }
 
 // ---- pods

@@ -19,7 +19,7 @@ struct Standing {
   GpuList gpus;
 };
 
-std::vector<Standing> AllStanding(const Cluster& cluster) {
+std::vector<Standing> AllPlacements(const Cluster& cluster) {
   std::vector<Standing> standing;
   const PodColumns& pods = cluster.pods();
   for (const PodId pod : pods.name.ids()) {
@@ -47,7 +47,7 @@ TEST(OccupancyTest, RemovingAllPodsEmptiesTheClusterAndAddingRestoresIt) {
     SCOPED_TRACE(SeedTrace(seed));
     const auto cluster = MakeRandomCluster(seed, {.max_nodes = 6}).Build();
     const Taken loaded(*cluster);
-    std::vector<Standing> standing = AllStanding(*cluster);
+    std::vector<Standing> standing = AllPlacements(*cluster);
     Random random(seed);
     Occupancy occupancy(cluster.get());
     random.Shuffle(&standing);

@@ -34,7 +34,7 @@ void Statement::Pipeline(PodId pod, NodeId node, const GpuList& gpus) {
               (cluster_->pods_.is_virtual[pod] != 0 ||
                (!WasEvicted(pod) && cluster_->pods_.node[pod] != node))))
       << cluster_->PodName(pod);
-  const bool is_there = StandsOn(pod, node, gpus);
+  const bool is_there = IsPlacedOn(pod, node, gpus);
   if (status == PodStatus::kReleasing && is_there && !IsMoveWithin(pod, node)) return Return(pod);
   Apply({.pod = pod,
          .from = status,
@@ -63,7 +63,7 @@ bool Statement::WasEvicted(PodId pod) const {
          before_eviction_[pod].status != PodStatus::kPending;
 }
 
-bool Statement::StandsOn(PodId pod, NodeId node, const GpuList& gpus) const {
+bool Statement::IsPlacedOn(PodId pod, NodeId node, const GpuList& gpus) const {
   const auto is_same = [&](const GpuList& own) {
     return own_devices_.in_any_order ? std::ranges::is_permutation(own, gpus) : own == gpus;
   };

@@ -649,7 +649,7 @@ void DoSomething(Random* random, Cluster* cluster, Statement* statement, Model* 
   }
 }
 
-bool SomebodyIsEvicted(const Cluster& cluster) {
+bool AnyPodIsEvicted(const Cluster& cluster) {
   const PodColumns& pods = cluster.pods();
   for (const PodId pod : pods.name.ids()) {
     if (pods.status[pod] == PodStatus::kReleasing && pods.is_virtual[pod] != 0) return true;
@@ -700,7 +700,7 @@ TEST(StatementPropertyTest, LedgersAgreeWithTheSpecAndRollBackExactly) {
       std::vector<Mark> marks = {{statement->Mark(), start, model}};
       for (int step = 0; step < 60; ++step) {
         // Marks are set only while no pod is evicted.
-        if (random.OneIn(3) && !SomebodyIsEvicted(*cluster))
+        if (random.OneIn(3) && !AnyPodIsEvicted(*cluster))
           marks.push_back({statement->Mark(), StatementColumns(*cluster), model});
         if (random.OneIn(10)) {  // back to one of the marks; later marks are removed
           marks.resize(static_cast<size_t>(random.Below(static_cast<int64_t>(marks.size()))) + 1,

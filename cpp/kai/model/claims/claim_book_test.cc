@@ -57,7 +57,7 @@ class ClaimsTest : public ::testing::Test {
   }
   // Whether the node has the devices that the pod's claims request.
   bool CouldGive(std::string_view pod, std::string_view node) const {
-    return answers_->Ask(cluster_->ClassOf(Pod(pod)).claims, Node(node)).kind ==
+    return answers_->AnswerFor(cluster_->ClassOf(Pod(pod)).claims, Node(node)).kind ==
            ClaimAnswer::Kind::kYes;
   }
 
@@ -261,7 +261,7 @@ ClusterMaker OneNodeWithoutPlugin(int gpus) {
 
 TEST_F(ClaimsTest, APodThatRequestsANumberOfGpusGetsDevicesWithoutADevicePlugin) {
   ClusterMaker maker = OneNodeWithoutPlugin(2).Pending("ns/p", {.gpus = 1});
-  AsksFor(&maker, "ns/p-0", {{.place = 1, .count = 1}});
+  AddExtendedRequests(&maker, "ns/p-0", {{.place = 1, .count = 1}});
   Build(maker);
   const std::string before = StateOf(*cluster_);
   EXPECT_EQ(before, "<extended-resources>:0[] in use 0 2/0/0");
@@ -283,7 +283,7 @@ TEST_F(ClaimsTest, APodThatRequestsANumberOfGpusGetsDevicesWithoutADevicePlugin)
 TEST_F(ClaimsTest, ANodeWithADevicePluginNeedsNoClaimedDevicesForThem) {
   ClusterMaker maker = OneNodeWithoutPlugin(1).Node("n2", {.gpus = 1});
   maker.Pending("ns/p", {.gpus = 1});
-  AsksFor(&maker, "ns/p-0", {{.count = 1}});
+  AddExtendedRequests(&maker, "ns/p-0", {{.count = 1}});
   Build(maker);
   EXPECT_TRUE(CouldGive("ns/p-0", "n2"));
   statement_->Place(Pod("ns/p-0"), Node("n2"));
@@ -312,8 +312,8 @@ TEST_F(ClaimsTest, OnlyResourcesWithoutADevicePluginAreClaimed) {
 TEST_F(ClaimsTest, NoTwoPodsGetOneDeviceByAnyKindOfRequest) {
   ClusterMaker maker = OneNodeWithoutPlugin(2).Pending("ns/p", {.gpus = 1}).Pending("ns/q");
   maker.Pending("ns/p", {.gpus = 1}).Add(GpuClaim("ns/c", 1));
-  AsksFor(&maker, "ns/p-0", {{.count = 1}});
-  AsksFor(&maker, "ns/p-1", {{.count = 1}});
+  AddExtendedRequests(&maker, "ns/p-0", {{.count = 1}});
+  AddExtendedRequests(&maker, "ns/p-1", {{.count = 1}});
   Claims(&maker, "ns/q-0", {"c"});
   Build(maker);
   EXPECT_EQ(cluster_->pods().pod_class[Pod("ns/p-0")], cluster_->pods().pod_class[Pod("ns/p-1")]);
@@ -333,7 +333,7 @@ TEST_F(ClaimsTest, DevicesOfARunningPodAreInUseUntilItEnds) {
   made.for_extended_resource = true;
   made.owner_pod = "r-0";
   maker.Add(std::move(made)).Add(GpuClaim("ns/c", 1));
-  AsksFor(&maker, "ns/r-0", {{.count = 1}});
+  AddExtendedRequests(&maker, "ns/r-0", {{.count = 1}});
   Hold(&maker, "ns/r-0-extended-resources-x7k", "ns/r-0", "n1", {"0"});
   Claims(&maker, "ns/p-0", {"c"});
   for (const bool by_status : {false, true}) {
@@ -364,7 +364,7 @@ TEST_F(ClaimsTest, AClaimLeftByAFailedBindingKeepsItsDevicesAndIsNotReused) {
   left.owner_pod = "p-0";
   maker.Add(std::move(left));
   Hold(&maker, "ns/left", "ns/p-0", "n1", {"0"});
-  AsksFor(&maker, "ns/p-0", {{.count = 1}});
+  AddExtendedRequests(&maker, "ns/p-0", {{.count = 1}});
   Build(maker);
   statement_->Place(Pod("ns/p-0"), Node("n1"));
   EXPECT_THAT(DevicesOf("ns/p-0"), ElementsAre("n1/1"));
@@ -372,8 +372,8 @@ TEST_F(ClaimsTest, AClaimLeftByAFailedBindingKeepsItsDevicesAndIsNotReused) {
 
 TEST_F(ClaimsTest, DevicesForGpusInABindRequestAreInUse) {  // spec 3 D8
   ClusterMaker maker = OneNodeWithoutPlugin(2).Pending("ns/p", {.pods = 2, .gpus = 1});
-  AsksFor(&maker, "ns/p-0", {{.count = 1}});
-  AsksFor(&maker, "ns/p-1", {{.count = 1}});
+  AddExtendedRequests(&maker, "ns/p-0", {{.count = 1}});
+  AddExtendedRequests(&maker, "ns/p-1", {{.count = 1}});
   BindRequestRow request;
   request.namespace_name = "ns";
   request.pod = "p-0";
@@ -391,7 +391,7 @@ TEST_F(ClaimsTest, DevicesForGpusInABindRequestAreInUse) {  // spec 3 D8
 
 TEST_F(ClaimsTest, APodHasNoClaimsIfNoClassProvidesItsGpus) {
   ClusterMaker maker = OneNode(2).Pending("ns/p", {.gpus = 1});
-  AsksFor(&maker, "ns/p-0", {{.count = 1}});
+  AddExtendedRequests(&maker, "ns/p-0", {{.count = 1}});
   Build(maker);
   EXPECT_TRUE(cluster_->claims().empty());
   EXPECT_FALSE(cluster_->ClassOf(Pod("ns/p-0")).claims.valid());

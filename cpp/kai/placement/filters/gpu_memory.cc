@@ -14,7 +14,7 @@ class GpuMemoryFilter final : public Filter {
   }
 
   bool Check(PodClassId, NodeId node, FitReport* report) const override {
-    const bool knows = cluster_.node_classes()[cluster_.nodes().node_class[node]].knows_gpu_memory;
+    const bool knows = cluster_.node_classes()[cluster_.nodes().node_class[node]].has_gpu_memory;
     if (!knows && report != nullptr) report->Count(Refusal::kGpuMemoryUnknown);
     return knows;
   }

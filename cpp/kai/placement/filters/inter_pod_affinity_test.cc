@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kZone[] = "zone";
 constexpr char kHost[] = "host";
-constexpr char kNoFriends[] = "node(s) didn't match pod affinity rules";
+constexpr char kNoAffinity[] = "node(s) didn't match pod affinity rules";
 constexpr char kKeepsAway[] = "node(s) didn't match pod anti-affinity rules";
 constexpr char kKeptAway[] = "node(s) didn't satisfy existing pods anti-affinity rules";
 
@@ -53,8 +53,8 @@ TEST(InterPodAffinityFilterTest, AffinityRequiresASelectedPodInTheSameDomain) {
                            .Build();
   EXPECT_EQ(AnswerFor(*cluster, "a1"), "");
   EXPECT_EQ(AnswerFor(*cluster, "a2"), "");
-  EXPECT_EQ(AnswerFor(*cluster, "b1"), kNoFriends);
-  EXPECT_EQ(AnswerFor(*cluster, "lone"), kNoFriends);
+  EXPECT_EQ(AnswerFor(*cluster, "b1"), kNoAffinity);
+  EXPECT_EQ(AnswerFor(*cluster, "lone"), kNoAffinity);
 }
 
 TEST(InterPodAffinityFilterTest, AntiAffinityExcludesTheWholeDomain) {
@@ -106,7 +106,7 @@ TEST(InterPodAffinityFilterTest, TheFirstPodOfASeriesMayBePlacedInAnyDomain) {
                            .Build();
   EXPECT_EQ(AnswerFor(*cluster, "a1"), "");
   EXPECT_EQ(AnswerFor(*cluster, "b1"), "");
-  EXPECT_EQ(AnswerFor(*cluster, "lone"), kNoFriends) << "without a zone there is no first pod";
+  EXPECT_EQ(AnswerFor(*cluster, "lone"), kNoAffinity) << "without a zone there is no first pod";
 }
 
 TEST(InterPodAffinityFilterTest, TheSecondOfASeriesGoesWhereTheFirstIs) {
@@ -118,7 +118,7 @@ TEST(InterPodAffinityFilterTest, TheSecondOfASeriesGoesWhereTheFirstIs) {
   const auto statement = Statement::Open(cluster.get(), {});
   const Statement::Checkpoint start = statement->Mark();
   statement->Place(PodNamed(*cluster, "ns/p-0"), NodeNamed(*cluster, "b1"));
-  EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/p-1"), kNoFriends);
+  EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/p-1"), kNoAffinity);
   EXPECT_EQ(AnswerFor(*cluster, "b1", "ns/p-1"), "");
   statement->RollBackTo(start);
   EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/p-1"), "") << "the first pod is gone again";
@@ -129,7 +129,7 @@ TEST(InterPodAffinityFilterTest, APodThatSelectsOtherPodsIsNoFirstPodOfASeries) 
                            .Pending("ns/p", {.labels = {{"app", "api"}},
                                              .affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
                            .Build();
-  EXPECT_EQ(AnswerFor(*cluster, "a1"), kNoFriends);
+  EXPECT_EQ(AnswerFor(*cluster, "a1"), kNoAffinity);
 }
 
 TEST(InterPodAffinityFilterTest, PodsOutsideOfAllDomainsDoNotStartASeries) {
@@ -176,7 +176,7 @@ TEST(InterPodAffinityFilterTest, OnePodHasToMatchAllTerms) {
                          .Running("ns/gold", {.node = "a2", .labels = {{"tier", "gold"}}})
                          .Pending("ns/p", {.affinity = wish})
                          .Build();
-  EXPECT_EQ(AnswerFor(*apart, "a1"), kNoFriends);
+  EXPECT_EQ(AnswerFor(*apart, "a1"), kNoAffinity);
   const auto together =
       Zones()
           .Running("ns/both", {.node = "a1", .labels = {{"app", "web"}, {"tier", "gold"}}})
@@ -192,7 +192,7 @@ TEST(InterPodAffinityFilterTest, SeveralTermsMayHaveDifferentTopologyKeys) {
                                                                PodsWith({{"app", "web"}}, kHost)})})
                            .Build();
   EXPECT_EQ(AnswerFor(*cluster, "a1"), "");
-  EXPECT_EQ(AnswerFor(*cluster, "a2"), kNoFriends);
+  EXPECT_EQ(AnswerFor(*cluster, "a2"), kNoAffinity);
 }
 
 TEST(InterPodAffinityFilterTest, OneMatchingAntiAffinityTermIsEnoughToRefuse) {
@@ -247,16 +247,16 @@ TEST(InterPodAffinityFilterTest, PodsOfOtherSchedulersCount) {
                            .Pending("ns/p", {.affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
                            .Build();
   EXPECT_EQ(AnswerFor(*cluster, "b1"), "");
-  EXPECT_EQ(AnswerFor(*cluster, "a1"), kNoFriends);
+  EXPECT_EQ(AnswerFor(*cluster, "a1"), kNoAffinity);
 }
 
 TEST(InterPodAffinityFilterTest, AMissingSelectorSelectsNoPodAndAnEmptyOneAll) {
-  PodAffinityTerm nobody = PodsWith({}, kZone);
-  nobody.selector = std::nullopt;
+  PodAffinityTerm no_selector = PodsWith({}, kZone);
+  no_selector.selector = std::nullopt;
   const PodAffinityTerm everybody = PodsWith({}, kZone);
   const auto cluster = Zones()
                            .Running("ns/web", {.node = "a1"})
-                           .Pending("ns/none", {.affinity = AwayFrom({nobody})})
+                           .Pending("ns/none", {.affinity = AwayFrom({no_selector})})
                            .Pending("ns/all", {.affinity = AwayFrom({everybody})})
                            .Build();
   EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/none-0"), "");

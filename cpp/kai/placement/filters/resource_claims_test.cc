@@ -138,8 +138,9 @@ TEST(ResourceClaimFilterTest, ANumberOfGpusIsRequestedAsDevicesWithoutADevicePlu
                            .Add(GpusOn("n1", 2))
                            .Pending("ns/p", {.gpus = 1})
                            .Pending("ns/q", {.gpus = 2});
-  AsksFor(&maker, "ns/p-0", {{.count = 1}});
-  AsksFor(&maker, "ns/q-0", {{.kind = ContainerRow::Kind::kInit, .count = 2}, {.count = 1}});
+  AddExtendedRequests(&maker, "ns/p-0", {{.count = 1}});
+  AddExtendedRequests(&maker, "ns/q-0",
+                      {{.kind = ContainerRow::Kind::kInit, .count = 2}, {.count = 1}});
   Rooms rooms(maker.Build());
   EXPECT_EQ(rooms.Find("ns/q-0"), "n1");
   rooms.Place("ns/q-0", "n1");

@@ -54,7 +54,7 @@ TEST(ZoneLedgerTest, AnswersForPodsAndRecordsTheirZones) {
   const NodeId node = NodeNamed(*cluster, "n");
   const PodClassId pod_class = cluster->pods().pod_class[pod];
   EXPECT_TRUE(ledger.MayRefuse(pod_class));
-  EXPECT_TRUE(ledger.Ask(pod_class, node).admits);
+  EXPECT_TRUE(ledger.AnswerFor(pod_class, node).admits);
   EXPECT_LT(ledger.RecordOf(pod), 0);
   const auto statement = Statement::Open(cluster.get(), {&ledger});
   statement->Place(pod, node);

@@ -21,7 +21,7 @@ PodAffinityRow Prefers(std::string app, int32_t weight) {
   row.preferred = {{.term = PodsOf(std::move(app)), .weight = weight}};
   return row;
 }
-PodAffinityRow Dislikes(std::string app, int32_t weight) {
+PodAffinityRow PrefersWithout(std::string app, int32_t weight) {
   PodAffinityRow row;
   row.preferred_anti = {{.term = PodsOf(std::move(app)), .weight = weight}};
   return row;
@@ -58,7 +58,7 @@ TEST(PodAffinityScorerTest, APreferenceScoresItsWeightForEveryPodInTheDomain) {
 TEST(PodAffinityScorerTest, APreferredAntiAffinityLowersTheScoreOfTheDomain) {
   const auto cluster = Zones()
                            .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
-                           .Pending("ns/p", {.affinity = Dislikes("web", 7)})
+                           .Pending("ns/p", {.affinity = PrefersWithout("web", 7)})
                            .Build();
   EXPECT_EQ(PointsOf(*cluster, "a2"), -7);
   EXPECT_EQ(PointsOf(*cluster, "b1"), 0);
@@ -67,7 +67,7 @@ TEST(PodAffinityScorerTest, APreferredAntiAffinityLowersTheScoreOfTheDomain) {
 TEST(PodAffinityScorerTest, PreferencesOfPlacedPodsCountToo) {
   const auto cluster = Zones()
                            .Running("ns/friend", {.node = "a1", .affinity = Prefers("web", 5)})
-                           .Running("ns/foe", {.node = "b1", .affinity = Dislikes("web", 3)})
+                           .Running("ns/foe", {.node = "b1", .affinity = PrefersWithout("web", 3)})
                            .Pending("ns/p", {.labels = {{"app", "web"}}})
                            .Build();
   EXPECT_EQ(PointsOf(*cluster, "a2"), 5);
@@ -98,8 +98,9 @@ TEST(PodAffinityScorerTest, ARequiredTermOfTheIncomingPodScoresNothing) {
 TEST(PodAffinityScorerTest, BothDirectionsAddUp) {
   const auto cluster =
       Zones()
-          .Running("ns/web",
-                   {.node = "a1", .labels = {{"app", "web"}}, .affinity = Dislikes("batch", 4)})
+          .Running(
+              "ns/web",
+              {.node = "a1", .labels = {{"app", "web"}}, .affinity = PrefersWithout("batch", 4)})
           .Pending("ns/p", {.labels = {{"app", "batch"}}, .affinity = Prefers("web", 10)})
           .Build();
   EXPECT_EQ(PointsOf(*cluster, "a1"), 6);
@@ -135,7 +136,7 @@ TEST(PodAffinityScorerTest, PreferencesThatCancelOutAreStillEvaluated) {
   // +2 and -2 are in different zones: their sum must not count as no preference.
   const auto cluster = Zones()
                            .Running("ns/friend", {.node = "a1", .affinity = Prefers("web", 2)})
-                           .Running("ns/foe", {.node = "b1", .affinity = Dislikes("web", 2)})
+                           .Running("ns/foe", {.node = "b1", .affinity = PrefersWithout("web", 2)})
                            .Pending("ns/p", {.labels = {{"app", "web"}}})
                            .Build();
   EXPECT_EQ(PointsOf(*cluster, "a1"), 2);

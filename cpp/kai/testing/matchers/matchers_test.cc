@@ -83,9 +83,9 @@ TEST_F(MatchersTest, TheExplanationNamesTheFirstDifference) {
 TEST_F(MatchersTest, OutcomeMatchersRejectWrongOutcomes) {
   EXPECT_THAT(plan_, HasVerdict("v/late", Verdict::kPipelined));
   EXPECT_THAT(plan_, Not(HasVerdict("v/late", Verdict::kPlaced)));
-  EXPECT_THAT(plan_, Says("v/late", HasSubstr("does not exist")));
-  EXPECT_THAT(plan_, Not(Says("v/late", HasSubstr("hurry"))));
-  EXPECT_THAT(plan_, Says("v/train", ""));
+  EXPECT_THAT(plan_, HasMessage("v/late", HasSubstr("does not exist")));
+  EXPECT_THAT(plan_, Not(HasMessage("v/late", HasSubstr("hurry"))));
+  EXPECT_THAT(plan_, HasMessage("v/train", ""));
   EXPECT_THAT(plan_, Reasons("v/late", "queue_does_not_exist"));
   EXPECT_THAT(plan_, Not(Reasons("v/late", "over_limit")));
 }

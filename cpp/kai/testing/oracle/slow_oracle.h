@@ -441,7 +441,7 @@ bool GroupFirst(const World& world, int a, int b);
 
 // Calls visit(pod row, node row, is leaving) for every pod on a node.
 template <typename Visit>
-void ForEachStanding(const World& world, const Visit& visit) {
+void ForEachPlacedPod(const World& world, const Visit& visit) {
   const World::Kept& kept = world.kept();
   for (size_t i = 0; i < kept.pods.size(); ++i) {
     const World::PodState& state = world.pods()[i];

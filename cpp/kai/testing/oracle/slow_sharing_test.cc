@@ -70,7 +70,7 @@ TEST(OracleSharingTest, MemoryOfADevice) {  // spec 3 G1
   EXPECT_EQ(memory("4096"), 4000);
   EXPECT_EQ(memory("4295000001"), 4000);
   EXPECT_EQ(memory("much"), 100);
-  EXPECT_FALSE(parts::KnowsMemoryOfGpu(MakeNodeRow("n")));
+  EXPECT_FALSE(parts::HasMemoryOfGpu(MakeNodeRow("n")));
 }
 
 TEST(OracleSharingTest, PortionsOfMemory) {  // spec 3 G2, with what doubles make of it
