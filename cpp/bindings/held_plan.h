@@ -63,7 +63,7 @@ class HeldPlan {
   }
   // Calls read(plan, aftermath). The first such call runs the cycle again.
   template <typename Reader>
-  auto LookAfter(const Reader& read) {
+  auto ReadAftermath(const Reader& read) {
     const Turn turn = TakeTurn(*mutex_);
     if (after_ == nullptr) MakeAgain();
     return read(*plan_, *after_);
@@ -74,7 +74,7 @@ class HeldPlan {
   std::shared_ptr<HeldPlan> With(const Change& change);
 
   // Called before the cluster changes. The decisions are kept, as most callers compare them.
-  void LetGo();
+  void Release();
 
  private:
   const Plan& Read();

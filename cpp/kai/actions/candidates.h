@@ -47,7 +47,7 @@ std::vector<PodGroupId> MergeByCreation(const Cluster& cluster, std::span<const 
 
 // Groups that may have a message of their own at the end of a cycle: the notable groups outside of
 // shared classes, and those that the statement has changed. By age, then name.
-std::vector<PodGroupId> LonersAndChanged(const CycleView& cycle);
+std::vector<PodGroupId> SinglesAndChanged(const CycleView& cycle);
 
 }  // namespace kai
 

@@ -74,7 +74,7 @@ void Explanations::Refresh(const Question& question, const OrderedNodes& nodes, 
   const size_t size = cluster_.nodes().size();
   if (answers->of_node.size() < size) answers->of_node.Resize(size, -1);
   const auto ask = [&](NodeId node) {
-    node.index() < size ? CheckNode(question, node, answers) : Unask(node, answers);
+    node.index() < size ? CheckNode(question, node, answers) : RemoveAnswer(node, answers);
   };
   if (looks_further || !touched_.VisitSince(answers->version, size, ask))
     return CheckAllNodes(question, nodes, answers);
@@ -178,7 +178,7 @@ int32_t Explanations::PlaceOf(FitReport::Answer answer, Answers* answers) {
 }
 
 // The node was removed.
-void Explanations::Unask(NodeId node, Answers* answers) {
+void Explanations::RemoveAnswer(NodeId node, Answers* answers) {
   if (node.index() >= answers->of_node.size()) return;
   const int32_t place = std::exchange(answers->of_node[node], -1);
   if (place >= 0) --answers->nodes_with[static_cast<size_t>(place)];

@@ -78,7 +78,7 @@ class Explanations {
   void Refresh(const Question& question, const OrderedNodes& nodes, Answers* answers);
   void CheckAllNodes(const Question& question, const OrderedNodes& nodes, Answers* answers);
   void CheckNode(const Question& question, NodeId node, Answers* answers);
-  void Unask(NodeId node, Answers* answers);
+  void RemoveAnswer(NodeId node, Answers* answers);
   bool IsPlain(PodClassId pod_class, const ClassPlan& plan) const;
   // Called before the nodes of one call are checked.
   void Prepare(const Question& question, Answers* answers);

@@ -111,7 +111,7 @@ TEST(GroupClassesTest, GroupsWithRunningPodsHaveTheirOwnClass) {
                   .Running("ns/broken", {.gpus = 1, .node = "n", .min_member = 2})
                   .Build());
   const GroupClasses classes(rooms.order(), Sharing::kYes);
-  EXPECT_THAT(classes.loners(), ElementsAre(rooms.Group("ns/grows"), rooms.Group("ns/broken")));
+  EXPECT_THAT(classes.singles(), ElementsAre(rooms.Group("ns/grows"), rooms.Group("ns/broken")));
   EXPECT_FALSE(classes.ClassOf(rooms.Group("ns/runs")).valid());
 }
 
@@ -131,7 +131,7 @@ TEST(GroupClassesTest, GroupsThatReturnAreClassifiedAgain) {
   ASSERT_THAT(classes.classes(), ElementsAre(before));
   EXPECT_THAT(classes.GroupsOf(before),
               ElementsAre(rooms.Group("ns/a"), rooms.Group("ns/b"), rooms.Group("ns/c")));
-  EXPECT_THAT(classes.loners(), IsEmpty());
+  EXPECT_THAT(classes.singles(), IsEmpty());
 }
 
 }  // namespace

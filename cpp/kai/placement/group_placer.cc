@@ -22,7 +22,7 @@ GroupPlacer::Result GroupPlacer::Place(PodGroupId group, Mode mode, Statement* s
   std::vector<SubGroupId> passed_over;
   while (mode == Mode::kReal) {
     const auto spare = std::ranges::find_if(
-        attempt.failed, [&](SubGroupId set) { return order_->CanDoWithout(set, passed_over); });
+        attempt.failed, [&](SubGroupId set) { return order_->IsOptional(set, passed_over); });
     if (spare == attempt.failed.end()) return result;
     passed_over.push_back(*spare);
     pods = order_->PodsToPlace(group, passed_over);

@@ -23,7 +23,7 @@ class Describer {
   // Computes only evictions and annotations, without outcomes.
   void RunBriefly() {
     FindEvictions();
-    for (const PodGroupId group : LonersAndChanged(cycle_)) {
+    for (const PodGroupId group : SinglesAndChanged(cycle_)) {
       const GroupStamps writes = StampsOf(group);
       if (writes.any() && MayStamp(WaitingOf(group) == 0 || cycle_.order->IsReady(group)))
         Stamp(group, writes);
@@ -33,7 +33,7 @@ class Describer {
   void Run() {
     FindEvictions();
     outcomes_ = GroupOutcomes(cluster_.pod_groups().size());
-    for (const PodGroupId group : LonersAndChanged(cycle_)) Describe(group, LikeOf(group));
+    for (const PodGroupId group : SinglesAndChanged(cycle_)) Describe(group, LikeOf(group));
     const ChangedGroups& changed = ChangedOfShared(cycle_);
     for (const GroupClassId id : cycle_.classes->classes()) {
       if (cycle_.classes->IsShared(id)) DescribeClass(id, changed.contains(id));

@@ -38,7 +38,8 @@ PodSelector AffinityTerms::SelectorOf(const PodAffinityTerm& row, const CompactP
   std::vector<NameId> namespaces;
   for (const std::string& name : row.namespaces) namespaces.push_back(names_.Intern(name));
   if (!row.namespace_selector.empty()) {
-    for (const NameId name : namespaces_.That(row.namespace_selector)) namespaces.push_back(name);
+    for (const NameId name : namespaces_.Matching(row.namespace_selector))
+      namespaces.push_back(name);
   } else if (row.namespaces.empty() && !row.all_namespaces) {
     namespaces.push_back(names_.Intern(pod.namespace_name));
   }
@@ -110,7 +111,7 @@ bool AffinityTerms::NeedsNamespaces(const CompactPod& row) const {
   return needs;
 }
 
-const std::vector<AffinityTermId>& AffinityTerms::ThatSelect(const CompactPod& row) {
+const std::vector<AffinityTermId>& AffinityTerms::TermsMatching(const CompactPod& row) {
   StringPairs sorted = *row.labels;
   std::sort(sorted.begin(), sorted.end());
   const auto [found, added] =

@@ -57,7 +57,7 @@ bool Namespaces::CanEvaluate(const LabelSelector& selector) {
   return is_by_name || !described_.empty();
 }
 
-std::vector<NameId> Namespaces::That(const LabelSelector& selector) {
+std::vector<NameId> Namespaces::Matching(const LabelSelector& selector) {
   std::vector<Requirement> requirements;
   for (const SelectorRequirement& each : selector)
     requirements.push_back(InternRequirement(each, &names_));

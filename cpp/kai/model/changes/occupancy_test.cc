@@ -73,7 +73,7 @@ TEST(OccupancyTest, AStatusChangeCountsLikeRemovingAndAddingThePod) {
   const PodId pod = PodNamed(*cluster, "ns/run-0");
   const NodeId node = NodeNamed(*cluster, "n");
   Occupancy occupancy(cluster.get());
-  occupancy.Restand(pod, node, PodStatus::kRunning, PodStatus::kReleasing);
+  occupancy.ChangeStatus(pod, node, PodStatus::kRunning, PodStatus::kReleasing);
   EXPECT_EQ(cluster->nodes().idle[node][kGpuSlot.index()], 1);
   EXPECT_EQ(cluster->nodes().releasing[node][kGpuSlot.index()], 3);
   const Taken restood(*cluster);

@@ -771,7 +771,7 @@ std::optional<Solution> Simulate(const World& world, const Search& search,
     const bool waits =
         !PodsWith(world, group, [](PodStatus s) { return s == PodStatus::kPending; }).empty();
     if (waits && !involved.contains(group) && world.kept().IsLeaf(world.kept().groups[i].queue) &&
-        SpeaksForItsQueue(trial.world(), group)) {
+        RepresentsItsQueue(trial.world(), group)) {
       listed.push_back(group);
     }
   }

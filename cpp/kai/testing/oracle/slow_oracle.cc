@@ -1436,7 +1436,7 @@ bool MayFindRoom(const World& world, int group) {
 }
 
 // With the switch unrelated_blockers, a group that cannot be placed at all is in no order.
-bool SpeaksForItsQueue(const World& world, int group) {
+bool RepresentsItsQueue(const World& world, int group) {
   return !world.settings().switches.on(Switch::kUnrelatedBlockers) ||
          (IsReady(world, group, "") && MayFindRoom(world, group));
 }
@@ -1987,8 +1987,8 @@ struct RealTrial {
 };
 
 // True if the set above that member can start without it and the others (spec 4 W5).
-bool CanDoWithout(const World& world, int group, const std::string& member,
-                  const std::set<std::string>& others) {
+bool IsOptional(const World& world, int group, const std::string& member,
+                const std::set<std::string>& others) {
   for (const auto& [name, set] : world.group(group).shape->tree) {
     if (std::find(set.children.begin(), set.children.end(), member) == set.children.end()) continue;
     if (IsAllocationSatisfied(world, group, name)) return false;  // starts one more at a time
@@ -2017,9 +2017,9 @@ std::optional<RealTrial> PlaceGroup(const World& world, int group) {
     Attempt attempt{.group = group};
     if (PlaceMember("", tasks, AllNodes(world), &attempt, &trial)) return trial;
     if (!world.settings().switches.on(Switch::kOptionalMembers)) return std::nullopt;
-    const auto spare = std::find_if(
-        attempt.failed.begin(), attempt.failed.end(),
-        [&](const auto& member) { return CanDoWithout(world, group, member, without); });
+    const auto spare =
+        std::find_if(attempt.failed.begin(), attempt.failed.end(),
+                     [&](const auto& member) { return IsOptional(world, group, member, without); });
     if (spare == attempt.failed.end()) return std::nullopt;
     without.insert(*spare);
   }
@@ -2042,7 +2042,7 @@ std::vector<Decision> Allocate(World* world) {
   std::vector<Decision> plan;
   QueueTree jobs(world);
   for (const std::string& group : Candidates(*world)) {
-    if (SpeaksForItsQueue(*world, world->kept().GroupIndex(group))) jobs.Push(group);
+    if (RepresentsItsQueue(*world, world->kept().GroupIndex(group))) jobs.Push(group);
   }
   while (!jobs.empty()) {
     const std::string name = jobs.Pop();
