@@ -44,7 +44,7 @@ class Allocate final : public Action {
     std::vector<std::span<const PodGroupId>>& in_order = *runs;
     Turns turns(cycle, depth_, Turns::Equals::kEach);
     for (const std::span<const PodGroupId> run : in_order) turns.Push(run);
-    absl::node_hash_set<PodGroupId> wants_more;  // groups that can use more pods
+    absl::node_hash_set<PodGroupId> can_grow;  // groups that can use more pods
     // Room and limits only shrink here. When no remaining group can be placed any more, the order
     // does not matter. Checking all of them costs less than the failures before, or than skipping
     // all groups that are like failed ones.
@@ -68,8 +68,7 @@ class Allocate final : public Action {
       if (are_few && !includes_blocked) enough_failures = failures + 1;
       if (cycle.order->CountOf(group, PodStatus::kPending) == 0) continue;
       turns.Push(group);
-      if (const auto [at, is_new] = wants_more.insert(group); is_new)
-        in_order.emplace_back(&*at, 1);
+      if (const auto [at, is_new] = can_grow.insert(group); is_new) in_order.emplace_back(&*at, 1);
     }
   }
 

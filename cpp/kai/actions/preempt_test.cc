@@ -289,10 +289,10 @@ TEST(PreemptionDelayTest, TheLastEvictionRestartsTheDelay) {
 
 TEST(PreemptionDelayTest, TheReasonIsReportedOnceForAllActions) {  // spec 2 E12
   const Plan plan = RunActions("consolidation, reclaim, preempt", Delayed(300, 60));
-  int said = 0;
+  int reports = 0;
   for (const ReportedReason& reason : OutcomeOf(plan, "q/new").reasons)
-    said += reason.code == reason_codes::kPreemptionDelay ? 1 : 0;
-  EXPECT_EQ(said, 1);
+    reports += reason.code == reason_codes::kPreemptionDelay ? 1 : 0;
+  EXPECT_EQ(reports, 1);
 }
 
 TEST(PreemptionDelayTest, ADelayedGroupIsStillAllocatedAndStillAVictim) {  // spec 2 E12

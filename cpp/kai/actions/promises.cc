@@ -74,7 +74,7 @@ class GroupKeeper {
             !cycle_.placer->PlaceOn(takers[i], places_[i].node, cycle_.statement))
           states_[i] = State::kEnds;
       }
-    } while (LetGoOfParts());
+    } while (ReleaseParts());
     if (cycle_.statement->Mark() > before.changes) Grant(cycle_, group_, before);
     for (size_t i = 0; i < places_.size(); ++i) {
       const bool is_held = states_[i] == State::kHeld;
@@ -89,7 +89,7 @@ class GroupKeeper {
 
   // A gang, and each part of a group with a minimum of its own, is held completely or not at all.
   // True: some held places were given up.
-  bool LetGoOfParts() {
+  bool ReleaseParts() {
     const SubGroupColumns& sets = cycle_.cluster->sub_groups();
     for (size_t i = 0; i < places_.size(); ++i) {
       if (states_[i] != State::kHeld) continue;

@@ -373,7 +373,7 @@ bool VictimSearch::NoVictimReturns(const Scenario& scenario, std::span<const Pod
   for (const PodGroupId group : groups) {
     if (group != group_ && cycle_.order->CountOf(group, PodStatus::kPending) > 0) return false;
   }
-  std::vector<PodClassId> asked;
+  std::vector<PodClassId> checked;
   bool none_returns = true;
   for (const Victim& victim : scenario.victims) {
     const PodClassId pod_class = cluster.pods().pod_class[victim.pod];
@@ -384,9 +384,9 @@ bool VictimSearch::NoVictimReturns(const Scenario& scenario, std::span<const Pod
       break;
     }
     has_no_room_[pod_class] = 1;
-    asked.push_back(pod_class);
+    checked.push_back(pod_class);
   }
-  for (const PodClassId pod_class : asked) has_no_room_[pod_class] = 0;
+  for (const PodClassId pod_class : checked) has_no_room_[pod_class] = 0;
   return none_returns;
 }
 

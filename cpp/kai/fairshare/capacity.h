@@ -1,9 +1,9 @@
 // Checks if a queue may place more pods. Limits apply to all pods, the quota to non-preemptible
 // pods (spec 1 F76-F79).
 //
-//   RequestedAmount asked(Adding::kExact);
-//   for (const PodId pod : pods) asked += cluster.ClassOf(pod).gate_requested;
-//   CheckLimit(shares.table(), queue, asked).fits()
+//   RequestedAmount requested(Adding::kExact);
+//   for (const PodId pod : pods) requested += cluster.ClassOf(pod).gate_requested;
+//   CheckLimit(shares.table(), queue, requested).fits()
 //
 // Invariants: equality passes; a resource that is not requested is not checked; an answer contains
 // the lowest queue on the path up that refuses, and the first refused resource of it. Cost:
@@ -49,9 +49,9 @@ class RequestedAmount {
 
 // Check the queue and all its ancestors.
 CapacityAnswer CheckLimit(const QueueTable& queues, QueueId queue,
-                          const RequestedAmount& asked);  // spec 1 F77
+                          const RequestedAmount& requested);  // spec 1 F77
 CapacityAnswer CheckNonPreemptibleQuota(const QueueTable& queues, QueueId queue,
-                                        const RequestedAmount& asked);  // spec 1 F78
+                                        const RequestedAmount& requested);  // spec 1 F78
 
 }  // namespace kai
 

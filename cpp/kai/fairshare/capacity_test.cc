@@ -144,11 +144,11 @@ TEST(CapacityTest, RequestsOfPodsAddUpExactlyUnlessAsKai) {
   ASSERT_GT(0.1 + 0.1 + 0.1, 0.3);
   for (const auto& [adding, sum] :
        {std::pair(Adding::kExact, 0.3), std::pair(Adding::kAsKai, 0.1 + 0.1 + 0.1)}) {
-    RequestedAmount asked(adding);
-    for (int i = 0; i < 3; ++i) asked += {100, 1e6, 0.1};
-    EXPECT_EQ(asked.On({}, kQuotaGpu), sum);
-    EXPECT_EQ(asked.On({1, 0, 0}, kQuotaCpu), 301);
-    EXPECT_EQ(asked[kQuotaGpu], 0.1 + 0.1 + 0.1) << "the number that KAI writes";
+    RequestedAmount requested(adding);
+    for (int i = 0; i < 3; ++i) requested += {100, 1e6, 0.1};
+    EXPECT_EQ(requested.On({}, kQuotaGpu), sum);
+    EXPECT_EQ(requested.On({1, 0, 0}, kQuotaCpu), 301);
+    EXPECT_EQ(requested[kQuotaGpu], 0.1 + 0.1 + 0.1) << "the number that KAI writes";
   }
 }
 

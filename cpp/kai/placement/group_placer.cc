@@ -106,21 +106,21 @@ GroupPlacer::QueueRefusal GroupPlacer::NodeAllowance::RefusalWith(double gpus) c
 
 GroupPlacer::QueueRefusal GroupPlacer::RefusalOfQueues(PodGroupId group,
                                                        std::span<const PodId> pods) const {
-  RequestedAmount asked(options_.adding);
-  for (const PodId pod : pods) asked += cluster_.ClassOf(pod).gate_requested;
-  return RefusalOfQueues(group, asked);
+  RequestedAmount requested(options_.adding);
+  for (const PodId pod : pods) requested += cluster_.ClassOf(pod).gate_requested;
+  return RefusalOfQueues(group, requested);
 }
 
 GroupPlacer::QueueRefusal GroupPlacer::RefusalOfQueues(PodGroupId group,
-                                                       const RequestedAmount& asked) const {
+                                                       const RequestedAmount& requested) const {
   const QueueId queue = cluster_.pod_groups().queue[group];
-  CapacityAnswer answer = CheckLimit(shares_->table(), queue, asked);
+  CapacityAnswer answer = CheckLimit(shares_->table(), queue, requested);
   if (answer.fits() && cluster_.pod_groups().preemptible[group] == 0)
-    answer = CheckNonPreemptibleQuota(shares_->table(), queue, asked);
+    answer = CheckNonPreemptibleQuota(shares_->table(), queue, requested);
   if (answer.fits()) return std::nullopt;
 
   QueueBound bound{
-      .queue = answer.queue, .resource = answer.resource, .requested = asked[answer.resource]};
+      .queue = answer.queue, .resource = answer.resource, .requested = requested[answer.resource]};
   const QueueView over = (*shares_)[answer.queue];
   if (answer.reason == CapacityReason::kOverLimit) {
     bound.bound = over[answer.resource].limit;

@@ -99,7 +99,7 @@ class GroupPlacer {
   }
 
   QueueRefusal RefusalOfQueues(PodGroupId group, std::span<const PodId> pods) const;
-  QueueRefusal RefusalOfQueues(PodGroupId group, const RequestedAmount& asked) const;
+  QueueRefusal RefusalOfQueues(PodGroupId group, const RequestedAmount& requested) const;
   // One attempt, on its way down the tree of sub-groups.
   struct Attempt {
     Mode mode;

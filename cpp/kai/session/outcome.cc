@@ -211,7 +211,7 @@ class Describer {
 
   // KAI's event reports a gang, and why its next pod found no node, as one error.
   void AddLogged(PodGroupId like, PodGroupId group, GroupOutcome* outcome) const {
-    bool is_told = false;  // with its gang
+    bool is_reported = false;  // with its gang
     for (Reason reason : cycle_.log->ReasonsOf(like)) {
       if (like != group) reason = ForGroup(std::move(reason), group, cluster_);
       const auto* too_small = std::get_if<DomainTooSmall>(&reason);
@@ -219,8 +219,8 @@ class Describer {
       const bool is_ours = too_small != nullptr && too_small->is_best;
       const bool is_kais = lacks != nullptr && lacks->is_outside;
       outcome->reasons.push_back(
-          {.reason = reason, .in_event = !is_told && !is_ours, .in_plan = !is_kais});
-      is_told = std::holds_alternative<GangIncomplete>(reason);
+          {.reason = reason, .in_event = !is_reported && !is_ours, .in_plan = !is_kais});
+      is_reported = std::holds_alternative<GangIncomplete>(reason);
     }
   }
 

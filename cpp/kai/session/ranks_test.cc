@@ -27,8 +27,8 @@ ClusterMaker TwoRacks() {
 
 // The pod's node and domain, by rank.
 std::map<int32_t, std::pair<std::string, std::string>> RanksOf(ClusterMaker maker,
-                                                               bool asks = true) {
-  if (asks)
+                                                               bool has_topology = true) {
+  if (has_topology)
     maker.rows().pod_groups.back().topology = {
         .topology = "t", .required_level = "", .preferred_level = "rack"};
   const Plan plan = RunPlan(Session(ParseConfig("")), maker.Build());
@@ -51,7 +51,7 @@ TEST(RanksTest, AreAssignedDomainByDomainAndNodeByNode) {
 }
 
 TEST(RanksTest, AreOnlyForGroupsWithATopologyConstraint) {
-  EXPECT_THAT(RanksOf(TwoRacks(), /*asks=*/false), IsEmpty());
+  EXPECT_THAT(RanksOf(TwoRacks(), /*has_topology=*/false), IsEmpty());
 }
 
 TEST(RanksTest, RunningPodsKeepTheirRanks) {

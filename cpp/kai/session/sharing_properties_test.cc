@@ -302,12 +302,13 @@ TEST_P(SharingAllocateTest, NoDeviceIsOverCommitted) {
 
 // Parses "3 node(s) didn't have enough resources: GPUs." into numbers by resource.
 std::map<std::string, int> ShortagesIn(const std::string& text) {
-  constexpr std::string_view kSays = " node(s) didn't have enough resources: ";
+  constexpr std::string_view kShortage = " node(s) didn't have enough resources: ";
   std::map<std::string, int> shortages;
-  for (size_t at = text.find(kSays); at != std::string::npos; at = text.find(kSays, at + 1)) {
+  for (size_t at = text.find(kShortage); at != std::string::npos;
+       at = text.find(kShortage, at + 1)) {
     size_t begin = at;
     while (begin > 0 && text[begin - 1] >= '0' && text[begin - 1] <= '9') --begin;
-    const size_t name = at + kSays.size();
+    const size_t name = at + kShortage.size();
     const size_t end = std::min(text.find(". \n", name), text.rfind('.'));
     shortages[text.substr(name, end - name)] = std::stoi(text.substr(begin, at - begin));
   }
@@ -315,7 +316,7 @@ std::map<std::string, int> ShortagesIn(const std::string& text) {
 }
 
 TEST_P(SharingAllocateTest, APodWithoutADeviceReportsWhatNodesLack) {
-  int told = 0;
+  int reported = 0;
   ForRows(400, [&](ClusterRows rows) {
     // Only one pod waits, so that the cluster is unchanged since that pod was refused.
     const PodRow* waits = nullptr;
@@ -337,12 +338,12 @@ TEST_P(SharingAllocateTest, APodWithoutADeviceReportsWhatNodesLack) {
     const oracle::World world(rows, oracle::SettingsOf(config_));
     for (const auto& [pod, text] : ConditionsOf(plan)) {
       if (text.find("no nodes with enough resources") == std::string::npos) continue;
-      ++told;
+      ++reported;
       EXPECT_EQ(ShortagesIn(text), oracle::ShortagesOf(world, plan.cluster->PodName(pod))) << text;
     }
   });
   if (std::getenv("KAI_SEEDS") == nullptr) {
-    EXPECT_GT(told, 10);
+    EXPECT_GT(reported, 10);
   }
 }
 

@@ -154,8 +154,8 @@ TEST(UsageHistoryPropertyTest, EqualsASumOverAllMomentsOfTheWindow) {
           }
         }
       }
-      const auto who = static_cast<int32_t>(random.Between(-1, 3));
-      Step step = {.at = now, .queue = who == 2 ? 0 : who};
+      const auto which = static_cast<int32_t>(random.Between(-1, 3));
+      Step step = {.at = now, .queue = which == 2 ? 0 : which};
       for (size_t r = 0; r < step.amounts.size(); ++r) {
         const auto target = static_cast<double>(random.Below(9));
         step.amounts[r] = target - held[step.queue][r];

@@ -78,8 +78,8 @@ INSTANTIATE_TEST_SUITE_P(Versions, RoundsTest, testing::Bool(), [](const auto& h
 });
 
 TEST_P(RoundsTest, DoNotGrowTheMemory) {
-  const char* const said = std::getenv("KAI_ROUNDS");
-  const int rounds = said == nullptr ? 10 : std::atoi(said);
+  const char* const rounds_text = std::getenv("KAI_ROUNDS");
+  const int rounds = rounds_text == nullptr ? 10 : std::atoi(rounds_text);
   constexpr int kPods = 4'000;
   Store store;
   Version version = GetParam() ? 1 : 0;

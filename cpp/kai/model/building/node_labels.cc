@@ -19,11 +19,11 @@ void NodeLabels::Mention(const VolumeNeeds& needs) {
 }
 
 bool NodeLabels::Contains(const NodeConstraint& constraint) const {
-  const auto knows = [&](const Requirement& each) { return values_.contains(each.key); };
+  const auto is_listed = [&](const Requirement& each) { return values_.contains(each.key); };
   const auto contains_all = [&](const NodeTerm& term) {
-    return std::ranges::all_of(term.expressions, knows);
+    return std::ranges::all_of(term.expressions, is_listed);
   };
-  return std::ranges::all_of(constraint.selector, knows) &&
+  return std::ranges::all_of(constraint.selector, is_listed) &&
          std::ranges::all_of(constraint.affinity, contains_all) &&
          std::ranges::all_of(constraint.preferred, contains_all, &PreferredNodes::term);
 }

@@ -317,25 +317,26 @@ TEST_F(StatementTest, OnlyOneStatementExistsAtATime) {
 // ---- listeners
 
 // Records its calls.
-class Ear final : public Listener {
+class RecordingListener final : public Listener {
  public:
-  Ear(std::string name, std::vector<std::string>* heard) : name_(std::move(name)), heard_(heard) {}
+  RecordingListener(std::string name, std::vector<std::string>* calls)
+      : name_(std::move(name)), calls_(calls) {}
 
   void Applied(const Change& change) override {
-    heard_->push_back(StrCat(name_, " +", change.pod.value()));
+    calls_->push_back(StrCat(name_, " +", change.pod.value()));
   }
   void Undone(const Change& change) override {
-    heard_->push_back(StrCat(name_, " -", change.pod.value()));
+    calls_->push_back(StrCat(name_, " -", change.pod.value()));
   }
 
  private:
   std::string name_;
-  std::vector<std::string>* heard_;
+  std::vector<std::string>* calls_;
 };
 
 TEST_F(StatementTest, ListenersAreCalledInOrderAndInReverseOnUndo) {
-  std::vector<std::string> heard;
-  Ear first("first", &heard), second("second", &heard);
+  std::vector<std::string> calls;
+  RecordingListener first("first", &calls), second("second", &calls);
   statement_->Listen({&first, &second});
   const PodId wait = Pod("wait-0"), run = Pod("run-0");
   statement_->Place(wait, Node("n2"));
@@ -344,7 +345,7 @@ TEST_F(StatementTest, ListenersAreCalledInOrderAndInReverseOnUndo) {
   const auto line = [](const char* name, char sign, PodId pod) {
     return StrCat(name, " ", sign, pod.value());
   };
-  EXPECT_THAT(heard, ElementsAre(line("first", '+', wait), line("second", '+', wait),
+  EXPECT_THAT(calls, ElementsAre(line("first", '+', wait), line("second", '+', wait),
                                  line("first", '+', run), line("second", '+', run),
                                  line("second", '-', run), line("first", '-', run),
                                  line("second", '-', wait), line("first", '-', wait)));

@@ -56,7 +56,7 @@ class ClaimsTest : public ::testing::Test {
     return devices;
   }
   // Whether the node has the devices that the pod's claims request.
-  bool CouldGive(std::string_view pod, std::string_view node) const {
+  bool CanAllocate(std::string_view pod, std::string_view node) const {
     return answers_->AnswerFor(cluster_->ClassOf(Pod(pod)).claims, Node(node)).kind ==
            ClaimAnswer::Kind::kYes;
   }
@@ -79,15 +79,15 @@ TEST_F(ClaimsTest, APlacedPodUsesDevicesAndUndoReleasesThem) {  // spec 3 D8, T2
   const std::string before = StateOf(*cluster_);
   EXPECT_EQ(before, "a:0[] b:0[] in use 0 3/0/0");
 
-  EXPECT_TRUE(CouldGive("ns/p-1", "n1"));
+  EXPECT_TRUE(CanAllocate("ns/p-1", "n1"));
   statement_->Place(Pod("ns/p-0"), Node("n1"));
   EXPECT_EQ(StateOf(*cluster_), "a:1[n1/0 n1/1 ] b:0[] in use 2 1/0/2");
   EXPECT_THAT(DevicesOf("ns/p-0"), ElementsAre("n1/0", "n1/1"));
-  EXPECT_FALSE(CouldGive("ns/p-1", "n1"));
+  EXPECT_FALSE(CanAllocate("ns/p-1", "n1"));
 
   statement_->RollBackTo(0);
   EXPECT_EQ(StateOf(*cluster_), before);
-  EXPECT_TRUE(CouldGive("ns/p-1", "n1"));
+  EXPECT_TRUE(CanAllocate("ns/p-1", "n1"));
 }
 
 TEST_F(ClaimsTest, AnEvictedPodReleasesItsDevicesAndUndoRestoresThem) {  // spec 3 T28
@@ -130,7 +130,7 @@ TEST_F(ClaimsTest, APodThatMovesGetsDevicesOfItsNewNode) {
   Build(maker);
   const std::string before = StateOf(*cluster_);
   statement_->Evict(Pod("ns/r-0"));
-  EXPECT_TRUE(CouldGive("ns/r-0", "n2"));
+  EXPECT_TRUE(CanAllocate("ns/r-0", "n2"));
   statement_->Pipeline(Pod("ns/r-0"), Node("n2"));
   EXPECT_THAT(DevicesOf("ns/r-0"), ElementsAre("n2/0"));
   statement_->RollBackTo(0);
@@ -244,8 +244,8 @@ TEST_F(ClaimsTest, TheNodesThatASliceNamesReachIt) {
   maker.Add(std::move(slice)).Add(GpuClaim("ns/c", 1));
   Claims(&maker, "ns/p-0", {"c"});
   Build(maker);
-  EXPECT_FALSE(CouldGive("ns/p-0", "n1"));
-  EXPECT_TRUE(CouldGive("ns/p-0", "n2"));
+  EXPECT_FALSE(CanAllocate("ns/p-0", "n1"));
+  EXPECT_TRUE(CanAllocate("ns/p-0", "n2"));
   statement_->Place(Pod("ns/p-0"), Node("n2"));
   const ClaimAllocation& allocation = *cluster_->claims().GivenTo(Pod("ns/p-0"))[0].allocation;
   EXPECT_FALSE(allocation.anywhere);
@@ -285,7 +285,7 @@ TEST_F(ClaimsTest, ANodeWithADevicePluginNeedsNoClaimedDevicesForThem) {
   maker.Pending("ns/p", {.gpus = 1});
   AddExtendedRequests(&maker, "ns/p-0", {{.count = 1}});
   Build(maker);
-  EXPECT_TRUE(CouldGive("ns/p-0", "n2"));
+  EXPECT_TRUE(CanAllocate("ns/p-0", "n2"));
   statement_->Place(Pod("ns/p-0"), Node("n2"));
   EXPECT_THAT(DevicesOf("ns/p-0"), IsEmpty());
   EXPECT_EQ(cluster_->claims().devices_in_use().devices.size(), 0U);
@@ -321,7 +321,7 @@ TEST_F(ClaimsTest, NoTwoPodsGetOneDeviceByAnyKindOfRequest) {
   statement_->Place(Pod("ns/q-0"), Node("n1"));
   EXPECT_THAT(DevicesOf("ns/p-0"), ElementsAre("n1/0"));
   EXPECT_THAT(DevicesOf("ns/q-0"), ElementsAre("n1/1"));
-  EXPECT_FALSE(CouldGive("ns/p-1", "n1"));
+  EXPECT_FALSE(CanAllocate("ns/p-1", "n1"));
 }
 
 TEST_F(ClaimsTest, DevicesOfARunningPodAreInUseUntilItEnds) {
@@ -345,9 +345,9 @@ TEST_F(ClaimsTest, DevicesOfARunningPodAreInUseUntilItEnds) {
     Build(maker);
     const std::string before = StateOf(*cluster_);
     EXPECT_EQ(before, "c:0[] r-0-extended-resources-x7k:1[n1/0 ] in use 1 0/0/1 1/0/0");
-    EXPECT_FALSE(CouldGive("ns/p-0", "n1"));
+    EXPECT_FALSE(CanAllocate("ns/p-0", "n1"));
     statement_->Evict(Pod("ns/r-0"));
-    EXPECT_TRUE(CouldGive("ns/p-0", "n1"));
+    EXPECT_TRUE(CanAllocate("ns/p-0", "n1"));
     // It moves to another node and requests what that node lacks.
     statement_->Pipeline(Pod("ns/r-0"), Node("n2"));
     EXPECT_THAT(DevicesOf("ns/r-0"), ElementsAre("n2/0"));

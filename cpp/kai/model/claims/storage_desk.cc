@@ -159,7 +159,7 @@ void StorageDesk::AddNeed(const Claim& claim, bool is_owner, bool holds_node,
   if (claim.is_bound && !goes_with_it) return;
   StorageNeed& need = (*needs)[claim.storage_class];
   const auto bytes = static_cast<double>(claim.bytes);
-  need.asks = true;
+  need.needs_room = true;
   if (!claim.is_bound) {
     need.request += bytes;
     if (users_.at(&claim) > 1) {

@@ -26,11 +26,11 @@ class StorageFilter final : public Filter, private Listener {
 
   Scope ScopeFor(PodClassId pod_class) const override {
     const VolumeNeeds* needs = NeedsOf(pod_class);
-    const bool asks =
+    const bool needs_room =
         needs != nullptr && (!needs->deleted_claims.empty() ||
                              std::any_of(needs->storage.begin(), needs->storage.end(),
-                                         [](const StorageNeed& need) { return need.asks; }));
-    return asks ? Scope::kNode : Scope::kNothing;
+                                         [](const StorageNeed& need) { return need.needs_room; }));
+    return needs_room ? Scope::kNode : Scope::kNothing;
   }
   bool LooksBeyondNode(PodClassId pod_class) const override {
     return ScopeFor(pod_class) == Scope::kNode &&
@@ -72,7 +72,7 @@ class StorageFilter final : public Filter, private Listener {
 
   bool Fits(const VolumeNeeds& needs, NodeId node, Room room) const {
     return std::all_of(needs.storage.begin(), needs.storage.end(), [&](const StorageNeed& need) {
-      if (!need.asks) return true;
+      if (!need.needs_room) return true;
       const int32_t capacity = map_.CapacityOn(node, need.storage_class);
       return capacity >= 0 && Fits(need, node, capacity, room);
     });
@@ -83,7 +83,7 @@ class StorageFilter final : public Filter, private Listener {
     if (!needs.deleted_claims.empty()) return ClaimsAreDeleted{.claims = needs.deleted_claims};
     NotEnoughStorage refusal;
     for (const StorageNeed& need : needs.storage) {
-      if (!need.asks) continue;
+      if (!need.needs_room) continue;
       const int32_t capacity = map_.CapacityOn(node, need.storage_class);
       if (capacity >= 0 && Fits(need, node, capacity, Room::kNow)) continue;
       refusal.classes.push_back({.name = need.storage_class, .has_none = capacity < 0});

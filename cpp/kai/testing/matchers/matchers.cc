@@ -109,8 +109,8 @@ MATCHER_P2(HasVerdictMatcher, group, verdict, "") {
 }
 
 MATCHER_P2(HasMessageMatcher, group, text, "") {
-  const std::vector<std::string>& said = OutcomeOf(arg, group).events;
-  return testing::ExplainMatchResult(text, said.empty() ? std::string() : said.front(),
+  const std::vector<std::string>& events = OutcomeOf(arg, group).events;
+  return testing::ExplainMatchResult(text, events.empty() ? std::string() : events.front(),
                                      result_listener);
 }
 

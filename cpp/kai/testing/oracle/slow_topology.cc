@@ -322,13 +322,13 @@ std::vector<int> TasksBelow(const World& world, int group, const std::string& me
 
 NodeSets NodeSetsFor(const World& world, const StepBelow& step, const std::set<int>& nodes) {
   const Switches& switches = world.settings().switches;
-  const TopologyConstraintRow asks = ConstraintOf(world, step.group, step.member);
-  if (!world.settings().Has("topology") || asks.topology.empty() || step.tasks.empty())
+  const TopologyConstraintRow constraint = ConstraintOf(world, step.group, step.member);
+  if (!world.settings().Has("topology") || constraint.topology.empty() || step.tasks.empty())
     return {.sets = {nodes}};
-  const TopologyRow* topology = TopologyNamed(world, asks.topology);
+  const TopologyRow* topology = TopologyNamed(world, constraint.topology);
   if (topology == nullptr) return {};
-  const bool has_required = !asks.required_level.empty();
-  const bool has_preferred = !asks.preferred_level.empty();
+  const bool has_required = !constraint.required_level.empty();
+  const bool has_preferred = !constraint.preferred_level.empty();
   if (!has_required && !has_preferred && switches.on(Switch::kTopologyLevels))
     return {.sets = {nodes}};
 
@@ -339,13 +339,14 @@ NodeSets NodeSetsFor(const World& world, const StepBelow& step, const std::set<i
   }
   const bool stops_at_required = switches.on(Switch::kCommonDomain) && !has_preferred;
   const Key common = LowestCommonDomain(
-      world, tree, valid, stops_at_required ? asks.required_level : asks.preferred_level);
+      world, tree, valid,
+      stops_at_required ? constraint.required_level : constraint.preferred_level);
   const Request request = RequestOf(world, step.tasks);
   Fill(world, Ledgers(world), request, common, &tree);
   if (!Accepts(world, tree.domains.at(common), request)) return {};
 
-  const size_t required = LevelOf(tree, asks.required_level);
-  const size_t preferred = LevelOf(tree, asks.preferred_level);
+  const size_t required = LevelOf(tree, constraint.required_level);
+  const size_t preferred = LevelOf(tree, constraint.preferred_level);
   if (!has_required && !has_preferred) return {};        // spec 4 C5
   if (has_required && required == 0) return {};          // spec 4 C5
   if (has_preferred && preferred == 0) return {};        // spec 4 C5
@@ -391,15 +392,15 @@ bool DomainsHaveGpus(const World& world, int group, const Shape& part,
   const Kept& kept = world.kept();
   std::map<std::pair<std::string, std::string>, std::vector<double>> demands;
   for (const auto& [name, set] : part.tree) {
-    const TopologyConstraintRow asks = ConstraintOf(world, group, name);
-    if (set.is_leaf || asks.required_level.empty()) continue;
+    const TopologyConstraintRow constraint = ConstraintOf(world, group, name);
+    if (set.is_leaf || constraint.required_level.empty()) continue;
     double demand = 0;
     for (const int pod : TasksBelow(world, group, name, part.pods)) {
       const Kept::Pod& each = At(kept.pods, pod);
       const int node = At(world.pods(), pod).node;
       demand += (node < 0 ? kept.Requested(each, 0) : kept.Accepted(each, node))[2];
     }
-    demands[{asks.topology, asks.required_level}].push_back(demand);
+    demands[{constraint.topology, constraint.required_level}].push_back(demand);
   }
   for (auto& [level, wanted] : demands) {
     std::map<std::string, double> by_value;
