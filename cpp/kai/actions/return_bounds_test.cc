@@ -91,7 +91,7 @@ TEST(ReturnBoundsTest, AGangCountsAsAWhole) {
   EXPECT_FALSE(bounds.MayFit({}, {"ns/a-0", "ns/b-0"}));
 }
 
-TEST(ReturnBoundsTest, ProvesNothingWhereGpusAreShared) {
+TEST(ReturnBoundsTest, ProvesNothingIfGpusAreShared) {
   Bounds bounds(TwoNodes(4, 3)
                     .Running("ns/half", {.gpu_fraction = 0.5, .node = "n2"})
                     .Pending("ns/new", {.gpus = 4}),

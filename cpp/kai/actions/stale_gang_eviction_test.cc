@@ -232,7 +232,7 @@ TEST(StaleGangTest, PodsPlacedInThisCycleStay) {
 
 // ---- time stamps (spec 2 W5)
 
-TEST(StaleGangTest, AGangWhoseReplacementWaitsKeepsItsTimeStamp) {
+TEST(StaleGangTest, AGangWithAWaitingReplacementKeepsItsTimeStamp) {
   ClusterMaker maker =
       MakeCluster().Node("n").Running("ns/g", {.node = "n", .min_member = 3}).Pending("ns/g");
   const Plan fixed = RunStale(maker);

@@ -103,7 +103,7 @@ TEST(VictimQueueTest, EqualQueuesTakeTurns) {  // the example of spec 1 F109
       ElementsAre("q1/p98-0", "q2/p98-0", "q1/p99-0", "q2/p99-0", "q1/p100-0", "q2/p100-0"));
 }
 
-TEST(VictimQueueTest, AQueueAboveWhatItDeservesGoesFirst) {
+TEST(VictimQueueTest, AQueueAboveItsDeservedAmountGoesFirst) {
   EXPECT_THAT(Batches(MakeCluster()
                           .Queue("poor", {.deserved_gpus = 2})
                           .Queue("rich", {.deserved_gpus = 1})

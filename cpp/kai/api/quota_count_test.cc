@@ -80,7 +80,7 @@ TEST(QuotaCountTest, ReplacingTheGpusKeepsTheOtherElements) {
   EXPECT_EQ(QuotaCount(1, 2, 3).WithGpus(0.3), QuotaCount(1, 2, 0.3));
 }
 
-TEST(QuotaCountTest, ASumOfWholeBytesIsExactBeyondWhatADoubleHolds) {
+TEST(QuotaCountTest, ASumOfWholeBytesIsExactBeyondThePrecisionOfADouble) {
   QuotaCount sum(0, 0x1p60, 0);
   sum += {0, 1, 0};
   sum -= {0, 0x1p60, 0};

@@ -118,7 +118,7 @@ TEST(GpuPickerTest, SeveralDevicesCombineSharedAndIdleOnesWithoutRepeats) {  // 
   EXPECT_FALSE(HasEnough(*too_few, Room::kLater));
 }
 
-TEST(GpuPickerTest, APodWaitsForAFullerDeviceThoughAnotherIsIdle) {  // spec 3 S5, T19
+TEST(GpuPickerTest, APodWaitsForAFullerDeviceAlthoughAnotherIsIdle) {  // spec 3 S5, T19
   const auto cluster =
       OneNode(2).Running(0.5, {"a"}).Leaving(0.5, {"a"}).With({.gpu_fraction = 0.5});
   const GpuPicker::Choice as_kai = Pick(*cluster, kPack);

@@ -117,7 +117,7 @@ TEST(ConfigTest, AnUnknownPluginIsReportedAndSkipped) {
   EXPECT_THAT(config.WarningTexts(), Contains("plugin \"gang\" is not known and is skipped"));
 }
 
-TEST(ConfigTest, PluginsOutsideOfTheDefaultAreKnown) {
+TEST(ConfigTest, ValidPluginsOutsideOfTheDefaultGiveNoWarning) {
   const Config config = ParseOrDie(R"({"tiers": [{"plugins": [{"name": "podaffinity"},
       {"name": "gpuspread"}, {"name": "numa"}, {"name": "reflectjoborder"}]}]})");
   EXPECT_THAT(config.plugins, SizeIs(4));

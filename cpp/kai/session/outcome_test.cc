@@ -200,7 +200,7 @@ TEST(InvalidTest, TheMessageNamesAMissingQueue) {  // spec 2 G3
   EXPECT_EQ(TextOfPod(plan, "ns/g-0"), "QueueDoesNotExist: Queue 'ns' does not exist.");
 }
 
-TEST(InvalidTest, AQueueWhoseParentIsMissingDoesNotExistEither) {
+TEST(InvalidTest, AQueueWithAMissingParentDoesNotExistEither) {
   const Plan plan =
       RunPlan(MakeCluster().Queue("ns", {.parent = "gone"}).Node("n").Pending("ns/g"));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kInvalid));

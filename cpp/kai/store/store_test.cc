@@ -361,7 +361,7 @@ TEST_F(PlanningTest, APodBelongsToTheGroupItIsAssignedTo) {
   EXPECT_EQ(GroupOfPod(), "/own");
 }
 
-TEST_F(PlanningTest, APodBelongsToTheGroupItIsAssignedToWhateverItNames) {
+TEST_F(PlanningTest, AnAssignedPodBelongsToItsGroupAndNotToTheNamedOne) {
   Pod("5", "u", "named");
   EXPECT_TRUE(store.Assign("q/p", "u", "", ""));
   EXPECT_EQ(GroupOfPod(), "/own") << "it belongs to no group";

@@ -112,7 +112,7 @@ Standing StandingOf(const PodGroupRow& row, std::vector<PriorityClassRow> classe
           cluster->pod_groups().preemptible[PodGroupId(0)] != 0};
 }
 
-TEST(PodGroupsTest, TakeTheirPriorityFromTheirClass) {  // spec 2 G4
+TEST(PodGroupsTest, HaveThePriorityOfTheirClass) {  // spec 2 G4
   PodGroupRow row = Group("g");
   row.priority_class = "build";
   EXPECT_EQ(StandingOf(row, {{.name = "build", .value = 100}}), (Standing{100, false}));
@@ -120,7 +120,7 @@ TEST(PodGroupsTest, TakeTheirPriorityFromTheirClass) {  // spec 2 G4
   EXPECT_EQ(StandingOf(row, {{.name = "build", .value = -100}}), (Standing{-100, true}));
 }
 
-TEST(PodGroupsTest, WithoutTheirClassTakeTheGlobalDefaultOrFifty) {  // spec 2 G4
+TEST(PodGroupsTest, WithoutTheirClassHaveTheGlobalDefaultOrFifty) {  // spec 2 G4
   PodGroupRow row = Group("g");
   row.priority_class = "missing";
   EXPECT_EQ(StandingOf(row, {}), (Standing{50, true}));

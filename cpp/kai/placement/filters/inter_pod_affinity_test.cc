@@ -109,7 +109,7 @@ TEST(InterPodAffinityFilterTest, TheFirstPodOfASeriesMayBePlacedInAnyDomain) {
   EXPECT_EQ(AnswerFor(*cluster, "lone"), kNoAffinity) << "without a zone there is no first pod";
 }
 
-TEST(InterPodAffinityFilterTest, TheSecondOfASeriesGoesWhereTheFirstIs) {
+TEST(InterPodAffinityFilterTest, TheSecondPodOfASeriesIsPlacedInTheDomainOfTheFirst) {
   const auto cluster = Zones()
                            .Pending("ns/p", {.pods = 2,
                                              .labels = {{"app", "web"}},

@@ -139,7 +139,7 @@ TEST(ZoneLedgerTest, AVictimThatStaysKeepsItsZone) {  // spec 3 T39
   EXPECT_EQ(rooms.Left("n"), "0: cpu 1000, 1: cpu 4000");
 }
 
-TEST(ZoneLedgerTest, AVictimWhoseZoneIsTakenMovesToAnother) {
+TEST(ZoneLedgerTest, AVictimMovesToAnotherZoneIfItsZoneIsUsed) {
   ZoneRooms rooms(TwoZones()
                       .Running("ns/a", RunningOnThreeCpus({RecordIn("zone-0", {{"cpu", 3000}})}))
                       .Running("ns/b", RunningOnThreeCpus({RecordIn("zone-1", {{"cpu", 3000}})}))
@@ -183,7 +183,7 @@ TEST(ZoneLedgerTest, AVictimThatGetsAnotherZoneOfItsNodeMoves) {  // spec 2 T5
   EXPECT_EQ(rooms.Left("n"), "0: cpu 4000, 1: cpu 1000");
 }
 
-TEST(ZoneLedgerTest, APodThatTakesTheZoneOfOneThatLeavesWaitsForIt) {
+TEST(ZoneLedgerTest, APodInTheZoneOfATerminatingPodWaitsForIt) {
   const auto cluster = [] {
     return MakeCluster()
         .Node("n")

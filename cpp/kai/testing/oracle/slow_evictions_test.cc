@@ -184,7 +184,7 @@ TEST(OraclePreemptTest, AProtectedGroupLosesOnlyPodsAboveItsMinimum) {  // spec 
   EXPECT_THAT(PlanOf(of(2, 1), {"preempt"}, settings), SizeIs(3));
 }
 
-TEST(OraclePreemptTest, AGroupInItsDelayEvictsNothing) {  // spec 2 D1, D2, E12
+TEST(OraclePreemptTest, ADelayedGroupEvictsNothing) {  // spec 2 D1, D2, E12
   ClusterMaker maker = MakeCluster();
   maker.Node("n1", {.gpus = 1})
       .Running("ns/old", {.gpus = 1, .node = "n1", .priority = 50})
@@ -221,7 +221,7 @@ TEST(OracleWorkedCycleTest, ConsolidationMovesOnePodSoThatAnotherFits) {
               ElementsAre("evict q0/j1-0", "q0/j1-0 -> node0", "q0/p0-0 -> node1"));
 }
 
-TEST(OracleWorkedCycleTest, ReclaimMovesWhatItCanAndEvictsTheRest) {
+TEST(OracleWorkedCycleTest, ReclaimMovesSomeVictimsAndEvictsTheRest) {
   for (const Settings& settings : {Settings(), AsKai()}) {
     EXPECT_THAT(
         PlanOf(Worked(), {"allocate", "reclaim"}, settings),

@@ -328,7 +328,7 @@ TEST(OracleSharingTest, SixteenHalvesTakeEightDevicesTwice) {
   }
 }
 
-TEST(OracleSharingTest, MemoryFitsByWhatIsLeftOfADevice) {  // 46,000 / 2,000
+TEST(OracleSharingTest, MemoryFitsByTheRestOfADevice) {  // 46,000 / 2,000
   World world = Of(MakeCluster()
                        .Node("n1", {.gpus = 1, .labels = Memory("46068")})
                        .Pending("ns/small", {.pods = 24, .gpu_memory_mib = 2000, .min_member = 1}),
