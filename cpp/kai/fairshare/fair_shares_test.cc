@@ -128,10 +128,10 @@ TEST(FairSharesTest, GiveTheReclaimRuleItsInputs) {
   const QueueId reclaimer = QueueNamed(cluster, "poor");
   const std::vector<PodId> pods = {PodNamed(cluster, "poor/b-0")};
 
-  RequestedAmount asked(Adding::kExact);
-  for (const PodId pod : pods) asked += cluster.ClassOf(pod).gate_requested;
-  EXPECT_FALSE(CheckLimit(shares.table(), queue, asked).fits());
-  EXPECT_TRUE(CheckLimit(shares.table(), reclaimer, asked).fits());
+  RequestedAmount requested(Adding::kExact);
+  for (const PodId pod : pods) requested += cluster.ClassOf(pod).gate_requested;
+  EXPECT_FALSE(CheckLimit(shares.table(), queue, requested).fits());
+  EXPECT_TRUE(CheckLimit(shares.table(), reclaimer, requested).fits());
 
   ReclaimRule rule(shares.table(), {.queue = reclaimer, .preemptible = true}, {});
   const QuotaCount& request = cluster.ClassOf(pods[0]).requested;
