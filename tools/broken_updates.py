@@ -27,7 +27,7 @@ else:
 
 LIST = ROOT / "tools" / "broken_updates.toml"
 FLOOR = "engine"
-TEST = "*GiveThePlanOfAFreshLoad*"
+TEST = "*RandomEventsGiveThePlanOfAFreshLoad*"
 SEED = re.compile(r"\bseed (\d+)")
 
 

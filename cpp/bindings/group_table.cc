@@ -51,7 +51,7 @@ GroupTable GroupTableOf(const Plan& plan) {
     table.name.Add(cluster.PodGroupName(group));
     table.queue.Add(cluster.Text(groups.queue_name[group]));
     table.verdict.Add(VerdictName(plan.OutcomeOf(group).verdict));
-    const std::vector<ToldReason> reasons = ReasonsOf(plan, group);
+    const std::vector<ReportedReason> reasons = ReasonsOf(plan, group);
     if (reasons.empty()) {
       table.reason.AddNone();
       table.message.AddNone();

@@ -83,7 +83,7 @@ std::string HeldPlan::ToJson(std::string_view stamp) {
   return PlanJson(plan, table, stamp);
 }
 
-void HeldPlan::LetGo() {
+void HeldPlan::Release() {
   if (!goes_on_) return;
   decisions();
   plan_ = nullptr;

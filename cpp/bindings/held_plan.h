@@ -71,7 +71,7 @@ class HeldPlan {
   }
   // Calls read(plan, aftermath). The first such call runs the cycle again.
   template <typename Reader>
-  auto LookAfter(const Reader& read) {
+  auto ReadAftermath(const Reader& read) {
     const Turn turn = TakeTurn(*mutex_);
     if (after_ == nullptr) MakeAgain();
     return read(*plan_, *after_);
@@ -85,7 +85,7 @@ class HeldPlan {
   std::pair<PlanPtr, std::optional<ScoreWatch>> ScoresOf(const std::string& pod);
 
   // Called before the cluster changes. The decisions are kept, as most callers compare them.
-  void LetGo();
+  void Release();
 
  private:
   const Plan& Read();

@@ -273,7 +273,7 @@ std::shared_ptr<HeldPlan> LiveCluster::Plan(const std::shared_ptr<Session>& sess
   if (!planning.was_free()) ThrowIfError(ClusterIsPlanned(), WhenInvalid::kInput);
   const Turn turn = TakeTurn(*mutex_);
   Follower* follower = store_ == nullptr ? nullptr : &FollowerOf(session);
-  if (follower != nullptr) LetPlansGo(follower);
+  if (follower != nullptr) ReleasePlans(follower);
   absl::StatusOr<HeldPlan::PlanPtr> plan;
   Numbers timing_ns;
   {
@@ -456,7 +456,7 @@ std::vector<AssumptionId> LiveCluster::Broken(const SessionPtr& session,
   const Turn turn = TakeTurn(*mutex_);
   MustFollow();
   Follower& follower = FollowerOf(session);
-  LetPlansGo(&follower);
+  ReleasePlans(&follower);
   const py::gil_scoped_release release;
   return follower.engine->Broken(ids);
 }
@@ -492,7 +492,7 @@ std::shared_ptr<const Cluster> LiveCluster::Current() {
     FollowerOf(spare_session_);
   }
   Follower& follower = followers_.front();
-  LetPlansGo(&follower);
+  ReleasePlans(&follower);
   const py::gil_scoped_release release;
   return follower.engine->Settled();
 }
@@ -517,11 +517,11 @@ LiveCluster::Follower& LiveCluster::FollowerOf(const std::shared_ptr<Session>& s
   return follower;
 }
 
-void LiveCluster::LetPlansGo(Follower* follower) {
+void LiveCluster::ReleasePlans(Follower* follower) {
   std::erase_if(follower->plans, [](const auto& each) { return each.expired(); });
   if (!follower->engine->has_changed()) return;
   for (const std::weak_ptr<HeldPlan>& each : follower->plans) {
-    if (const std::shared_ptr<HeldPlan> plan = each.lock()) plan->LetGo();
+    if (const std::shared_ptr<HeldPlan> plan = each.lock()) plan->Release();
   }
   follower->plans.clear();
 }

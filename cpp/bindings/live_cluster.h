@@ -138,7 +138,7 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   static absl::StatusOr<HeldPlan::PlanPtr> PlanAsItIs(Engine* engine, int64_t now_ns,
                                                       Numbers* timing_ns);
   // Called before the engine processes events.
-  static void LetPlansGo(Follower* follower);
+  static void ReleasePlans(Follower* follower);
   // The input of a plan besides objects and time.
   struct Circumstances {
     std::shared_ptr<const Assumptions::All> assumed;

@@ -181,7 +181,7 @@ py::list OutlineRows(const Plan& plan, const std::optional<std::vector<std::stri
     return found->second;
   };
   for (const PodGroupId group : groups) {
-    const std::vector<ToldReason> reasons = ReasonsOf(plan, group);
+    const std::vector<ReportedReason> reasons = ReasonsOf(plan, group);
     const auto counts = decided.find(group);
     const Decided known = counts == decided.end() ? Decided() : counts->second;
     rows.append(py::make_tuple(

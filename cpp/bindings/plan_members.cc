@@ -162,7 +162,7 @@ py::tuple GroupRowMaker::Make(PodGroupId group) const {
   const Cluster& cluster = *plan_.cluster;
   const GroupOutcome& outcome = plan_.OutcomeOf(group);
   py::list reasons;
-  for (const ToldReason& reason : ReasonsOf(plan_, group, evictions_)) {
+  for (const ReportedReason& reason : ReasonsOf(plan_, group, evictions_)) {
     py::object pod = py::none();
     if (reason.pod.valid()) pod = py::str(cluster.PodName(reason.pod));
     reasons.append(py::make_tuple(ToPython(reason.code), reason.message, pod,

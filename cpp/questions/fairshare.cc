@@ -182,7 +182,7 @@ std::tuple<bool, std::string, std::string, std::string> CheckCapacity(
     bool preemptible, const std::string& check) {
   const QueueTree tree(queues);
   const QueueId queue = tree.Find(name);
-  const AskedAmount asked(Adding::kAsKai, requested);
+  const RequestedAmount asked(Adding::kAsKai, requested);
   CapacityAnswer answer;
   if (check == "limit" || check == "limitAndQuota") answer = CheckLimit(tree.table(), queue, asked);
   if (answer.fits() && !preemptible && (check == "quota" || check == "limitAndQuota")) {
@@ -371,7 +371,7 @@ class VictimPops {
  public:
   VictimPops(Cluster* cluster, const FairShares* shares, PodOrder* order, bool fair_share_order,
              const std::vector<PodGroupId>& candidates)
-      : nobody_(cluster->pods().size()) {
+      : none_(cluster->pods().size()) {
     switches_.Set(Switch::kVictimShares, false);
     cycle_.cluster = cluster;
     cycle_.shares = shares;
@@ -383,7 +383,7 @@ class VictimPops {
   }
 
   std::optional<PodGroupId> Next() {
-    const std::optional<VictimBatch> batch = queue_->Next(nobody_);
+    const std::optional<VictimBatch> batch = queue_->Next(none_);
     if (!batch) return std::nullopt;
     return batch->group;
   }
@@ -391,7 +391,7 @@ class VictimPops {
  private:
   Switches switches_;
   CycleView cycle_;
-  PodMarks nobody_;
+  PodMarks none_;
   std::optional<VictimPool> pool_;
   std::optional<VictimQueue> queue_;
 };

@@ -109,10 +109,10 @@ std::pair<std::vector<std::vector<std::string>>, std::map<std::string, double>> 
     row.labels.assign(labels.begin(), labels.end());
     row.ready = ConditionStatus::kTrue;
     for (const auto& [resource, amount] : free) row.allocatable.emplace_back(resource, amount);
-    const auto stand = active.find(name);  // each takes only one of the node's pod slots
-    if (stand == active.end()) continue;
+    const auto found = active.find(name);  // each takes only one of the node's pod slots
+    if (found == active.end()) continue;
     for (auto& [resource, amount] : row.allocatable)
-      amount += resource == "pods" ? stand->second : 0;
+      amount += resource == "pods" ? found->second : 0;
   }
   std::vector<PodRow> pod_rows;
   for (const Amounts& requests : pods) {

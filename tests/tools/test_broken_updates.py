@@ -56,7 +56,7 @@ FILES = {
 #include "kai/engine/sums.h"
 #include <gtest/gtest.h>
 #include <cstdlib>
-TEST(EventsTest, GiveThePlanOfAFreshLoad) {
+TEST(EventsTest, RandomEventsGiveThePlanOfAFreshLoad) {
   for (int seed = 0; seed < std::atoi(std::getenv("KAI_SEEDS") + 2); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     int sum = 0;

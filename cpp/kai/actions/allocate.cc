@@ -20,63 +20,65 @@ class Allocate final : public Action {
     // A group that cannot be placed in any order does not represent its queue: it would only keep
     // the other groups of the queue waiting, in this cycle and after they get a promise. In KAI it
     // does represent it (switch unrelated_blockers).
-    const bool lets_all_speak = !cycle.switches->on(Switch::kUnrelatedBlockers);
-    std::vector<PodGroupId> hopeless;                   // one per run
+    const bool includes_blocked = !cycle.switches->on(Switch::kUnrelatedBlockers);
+    std::vector<PodGroupId> without_room;               // one per run
     std::vector<std::span<const PodGroupId>> in_order;  // the content of `turns`
     for (const std::span<const PodGroupId> run : ReadyRuns(cycle)) {
       const PodGroupId group = run.front();
-      const bool has_hope =
-          lets_all_speak || HasHope(cycle, group, cycle.order->PodsToPlace(group), cycle.room);
-      if (has_hope) {
+      const bool may_find_room =
+          includes_blocked ||
+          MayFindRoom(cycle, group, cycle.order->PodsToPlace(group), cycle.room);
+      if (may_find_room) {
         in_order.push_back(run);
       } else if (cycle.explains) {
-        hopeless.push_back(group);
+        without_room.push_back(group);
       }
     }
-    if (!in_order.empty()) Place(cycle, &in_order, lets_all_speak);
-    for (const PodGroupId group : hopeless) Attempt(cycle, group);  // to find the reasons
+    if (!in_order.empty()) Place(cycle, &in_order, includes_blocked);
+    for (const PodGroupId group : without_room) Attempt(cycle, group);  // to find the reasons
   }
 
  private:
   void Place(CycleView& cycle, std::vector<std::span<const PodGroupId>>* runs,
-             bool lets_all_speak) const {
+             bool includes_blocked) const {
     std::vector<std::span<const PodGroupId>>& in_order = *runs;
     Turns turns(cycle, depth_, Turns::Equals::kEach);
     for (const std::span<const PodGroupId> run : in_order) turns.Push(run);
-    absl::node_hash_set<PodGroupId> wants_more;  // groups that can use more pods
+    absl::node_hash_set<PodGroupId> can_grow;  // groups that can use more pods
     // Room and limits only shrink here. When no remaining group can be placed any more, the order
     // does not matter. Checking all of them costs less than the failures before, or than skipping
     // all groups that are like failed ones.
     const bool are_few = in_order.size() <= WaitingRuns::kFew;
     size_t failures = 0;
-    size_t enough_failures = lets_all_speak ? std::numeric_limits<size_t>::max() : are_few ? 1 : 16;
+    size_t enough_failures = includes_blocked ? std::numeric_limits<size_t>::max()
+                             : are_few        ? 1
+                                              : 16;
     for (PodGroupId group = turns.Next(); group.valid(); group = turns.Next()) {
       if (!Attempt(cycle, group)) {
         turns.Fail();
         if (++failures < enough_failures) continue;
         enough_failures = failures * 2;
-        if (!AnyHasHope(cycle, in_order)) {
+        if (!AnyMayFindRoom(cycle, in_order)) {
           if (!cycle.explains) return;
           turns.ForgetOrder();
           enough_failures = std::numeric_limits<size_t>::max();
         }
         continue;
       }
-      if (are_few && !lets_all_speak) enough_failures = failures + 1;
+      if (are_few && !includes_blocked) enough_failures = failures + 1;
       if (cycle.order->CountOf(group, PodStatus::kPending) == 0) continue;
       turns.Push(group);
-      if (const auto [at, is_new] = wants_more.insert(group); is_new)
-        in_order.emplace_back(&*at, 1);
+      if (const auto [at, is_new] = can_grow.insert(group); is_new) in_order.emplace_back(&*at, 1);
     }
   }
 
   // `runs` as they were pushed: the last group of a run is the last to get something.
-  static bool AnyHasHope(const CycleView& cycle,
-                         std::span<const std::span<const PodGroupId>> runs) {
+  static bool AnyMayFindRoom(const CycleView& cycle,
+                             std::span<const std::span<const PodGroupId>> runs) {
     return std::ranges::any_of(runs, [&](std::span<const PodGroupId> run) {
       const PodGroupId group = run.back();
       return cycle.order->CountOf(group, PodStatus::kPending) > 0 &&
-             HasHope(cycle, group, cycle.order->PodsToPlace(group), cycle.room);
+             MayFindRoom(cycle, group, cycle.order->PodsToPlace(group), cycle.room);
     });
   }
 

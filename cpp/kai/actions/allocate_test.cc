@@ -63,7 +63,7 @@ TEST(AllocateTest, TheOlderOfTwoEqualQueuesGoesFirst) {
               PlanIs(Binds("old/g-0")));
 }
 
-TEST(AllocateTest, OfTwoEqualQueuesTheOneThatAsksForLessGoesFirst) {
+TEST(AllocateTest, TheQueueThatRequestsLessGoesFirstAmongEqualQueues) {
   EXPECT_THAT(RunAllocate(MakeCluster()
                               .Queue("large", {.deserved_gpus = 4, .created_s = 10})
                               .Queue("small", {.deserved_gpus = 4, .created_s = 20})
@@ -73,7 +73,7 @@ TEST(AllocateTest, OfTwoEqualQueuesTheOneThatAsksForLessGoesFirst) {
               PlanIs(Binds("small/g-0"), Binds("large/g-0")));
 }
 
-TEST(AllocateTest, OnceTheClusterIsFullAllOthersStillHaveAReason) {
+TEST(AllocateTest, EveryGroupThatWaitsHasAReasonInAFullCluster) {
   ClusterMaker maker = MakeCluster();
   maker.Node("n", {.gpus = 2});
   std::vector<std::string> names;
@@ -88,7 +88,7 @@ TEST(AllocateTest, OnceTheClusterIsFullAllOthersStillHaveAReason) {
     EXPECT_EQ(OutcomeOf(plan, names[i]).reasons.size(), 1) << names[i];
 }
 
-TEST(AllocateTest, QueuesTakeTurnsByWhatTheyHave) {
+TEST(AllocateTest, QueuesTakeTurnsByTheirAllocation) {
   EXPECT_THAT(RunAllocate(MakeCluster()
                               .Queue("a", {.deserved_gpus = 2, .created_s = 10})
                               .Queue("b", {.deserved_gpus = 2, .created_s = 20})
@@ -100,7 +100,7 @@ TEST(AllocateTest, QueuesTakeTurnsByWhatTheyHave) {
               PlanIs(Binds("a/one-0"), Binds("b/one-0"), Binds("a/two-0")));
 }
 
-TEST(AllocateTest, AGroupThatFindsNoRoomStopsNoOtherGroup) {
+TEST(AllocateTest, AGroupWithoutRoomBlocksNoOtherGroup) {
   const Plan plan = RunAllocate(MakeCluster()
                                     .Node("n", {.gpus = 2})
                                     .Pending("ns/large", {.pods = 3, .gpus = 1, .min_member = 3})
@@ -134,7 +134,7 @@ TEST(AllocateTest, GroupsThatNeedUnknownNamespacesAreNotConsidered) {
 
 // ---- gangs
 
-TEST(AllocateTest, NothingOfAGangIsBoundWhenOnePodDoesNotFit) {  // spec 2 E14
+TEST(AllocateTest, NoPodOfAGangIsBoundIfOneDoesNotFit) {  // spec 2 E14
   EXPECT_THAT(RunAllocate(MakeCluster()
                               .Node("n1", {.gpus = 2})
                               .Node("n2", {.gpus = 1})
@@ -142,7 +142,7 @@ TEST(AllocateTest, NothingOfAGangIsBoundWhenOnePodDoesNotFit) {  // spec 2 E14
               PlanIs());
 }
 
-TEST(AllocateTest, AGangWaitsWholeWhenOneOfItsPodsHasToWait) {  // spec 2 T6
+TEST(AllocateTest, AGangIsPipelinedWholeIfOneOfItsPodsHasToWait) {  // spec 2 T6
   // The first pod could start now, but the second must wait, and one of two pods is not a complete
   // gang.
   EXPECT_THAT(RunAllocate(MakeCluster()
@@ -152,7 +152,7 @@ TEST(AllocateTest, AGangWaitsWholeWhenOneOfItsPodsHasToWait) {  // spec 2 T6
               PlanIs(Pipelines("ns/g-1", "n"), Pipelines("ns/g-0", "n")));
 }
 
-TEST(AllocateTest, WhatAWaitingGangIsPromisedNoOtherGroupGets) {
+TEST(AllocateTest, OtherGroupsDoNotGetTheResourcesOfAPipelinedGang) {
   EXPECT_THAT(RunAllocate(MakeCluster()
                               .Node("n", {.gpus = 2})
                               .Releasing("ns/old", {.gpus = 1, .node = "n"})
@@ -170,7 +170,7 @@ TEST(AllocateTest, AGangThatRunsAlreadyMayGetOnePodNowAndOneLater) {  // spec 2 
               PlanIs(Binds("ns/g-1", "n"), Pipelines("ns/g-2", "n")));
 }
 
-TEST(AllocateTest, PromisesDoNotMakeTheMinimumOfAGang) {
+TEST(AllocateTest, PipelinedPodsDoNotCountForTheMinimumOfAGang) {
   // One pod of a gang of three runs. The attempt is about the other two, and one of them must wait:
   // 1 + 1 < 3.
   EXPECT_THAT(RunAllocate(MakeCluster()
@@ -181,7 +181,7 @@ TEST(AllocateTest, PromisesDoNotMakeTheMinimumOfAGang) {
               PlanIs(Pipelines("ns/g-2", "n"), Pipelines("ns/g-1", "n")));
 }
 
-TEST(AllocateTest, AGroupWithoutAMinimumNeverWaitsTogether) {
+TEST(AllocateTest, AGroupWithoutAMinimumIsNotPipelinedWhole) {
   EXPECT_THAT(RunAllocate(MakeCluster()
                               .Node("n", {.gpus = 2})
                               .Releasing("ns/old", {.gpus = 1, .node = "n"})
@@ -189,7 +189,7 @@ TEST(AllocateTest, AGroupWithoutAMinimumNeverWaitsTogether) {
               PlanIs(Binds("ns/g-0", "n"), Pipelines("ns/g-1", "n")));
 }
 
-TEST(AllocateTest, AGangThatWasBrokenIsMendedWholeToo) {
+TEST(AllocateTest, AGangBelowItsMinimumGetsAllMissingPodsTogether) {
   EXPECT_THAT(RunAllocate(MakeCluster()
                               .Node("n", {.gpus = 4})
                               .Running("ns/g", {.pods = 2, .gpus = 1, .node = "n", .min_member = 4})
@@ -199,7 +199,7 @@ TEST(AllocateTest, AGangThatWasBrokenIsMendedWholeToo) {
 
 // ---- waiting for what is being freed
 
-TEST(AllocateTest, APodIsPromisedWhatIsBeingFreed) {
+TEST(AllocateTest, APodIsPipelinedToResourcesThatAreBeingFreed) {
   EXPECT_THAT(RunAllocate(MakeCluster()
                               .Node("n", {.gpus = 1})
                               .Releasing("ns/old", {.gpus = 1, .node = "n"})
@@ -208,7 +208,7 @@ TEST(AllocateTest, APodIsPromisedWhatIsBeingFreed) {
               PlanIs(Pipelines("ns/g-0", "n")));
 }
 
-TEST(AllocateTest, APromiseCountsInTheQueue) {
+TEST(AllocateTest, APipelinedPodCountsInTheQueue) {
   const Plan plan = RunAllocate(MakeCluster()
                                     .Queue("team", {.limit_gpus = 1})
                                     .Node("n", {.gpus = 2})
@@ -238,7 +238,7 @@ TEST(AllocateTest, GroupsBelowTheirMinimumGoBeforeExtras) {  // spec 2 A2
       PlanIs(Binds("ns/first-0"), Binds(2, "ns/second"), Binds("ns/first-1"), Binds("ns/first-2")));
 }
 
-TEST(AllocateTest, OfTwoElasticGroupsTheOneAtItsMinimumGrowsFirst) {  // spec 2 E15
+TEST(AllocateTest, TheElasticGroupAtItsMinimumGrowsFirst) {  // spec 2 E15
   EXPECT_THAT(RunAllocate(MakeCluster()
                               .Node("n", {.gpus = 5})
                               .Pending("ns/a", {.pods = 3, .gpus = 1, .min_member = 1})
@@ -248,7 +248,7 @@ TEST(AllocateTest, OfTwoElasticGroupsTheOneAtItsMinimumGrowsFirst) {  // spec 2 
                      Binds("ns/a-2")));                 // both above: the older one
 }
 
-TEST(AllocateTest, PriorityComesBeforeElasticity) {
+TEST(AllocateTest, PriorityComesBeforeElasticState) {
   EXPECT_THAT(
       RunAllocate(MakeCluster()
                       .Node("n", {.gpus = 3})
@@ -268,18 +268,18 @@ TEST(AllocateTest, PodsOfAHigherTaskPriorityGoFirst) {  // spec 2 E15
       PlanIs(Binds("ns/g-1"), Binds("ns/g-2")));
 }
 
-TEST(AllocateTest, ExtrasThatFindNoRoomLeaveTheGangAlone) {
+TEST(AllocateTest, ExtrasWithoutRoomDoNotAffectTheGang) {
   const Plan plan = RunAllocate(MakeCluster()
                                     .Node("n", {.gpus = 2})
                                     .Pending("ns/g", {.pods = 3, .gpus = 1, .min_member = 2}));
   EXPECT_THAT(plan, PlanIs(Binds(2, "ns/g")));
-  EXPECT_THAT(plan, Says("ns/g",
-                         "PodSchedulingErrors: Resources were not found for pod ns/g-2 due "
-                         "to: no nodes with enough resources were found: 1 node(s) didn't "
-                         "have enough resources: GPUs.."));
+  EXPECT_THAT(plan, HasMessage("ns/g",
+                               "PodSchedulingErrors: Resources were not found for pod ns/g-2 due "
+                               "to: no nodes with enough resources were found: 1 node(s) didn't "
+                               "have enough resources: GPUs.."));
 }
 
-TEST(AllocateTest, AGroupThatCanStartWithOtherSubGroupsHasItsTurn) {  // spec 4 W5
+TEST(AllocateTest, AGroupThatCanStartWithOtherSubGroupsIsTried) {  // spec 4 W5
   PodGroupRow group;
   group.namespace_name = "ns";
   group.name = "old";
@@ -299,12 +299,12 @@ TEST(AllocateTest, AGroupThatCanStartWithOtherSubGroupsHasItsTurn) {  // spec 4 
 
 // ---- when a group starts (spec 2 A1)
 
-TEST(AllocateTest, TheFirstBindOfAGroupIsItsStart) {
+TEST(AllocateTest, TheFirstBindSetsTheStartOfAGroup) {
   EXPECT_TRUE(WritesLastStart(
       RunAllocate(MakeCluster().Node("n").Pending("ns/g", {.pods = 2, .min_member = 1})), "ns/g"));
 }
 
-TEST(AllocateTest, ExtrasAreNoStartAndPromisesNeither) {
+TEST(AllocateTest, ExtrasAndPipelinedPodsDoNotSetTheStart) {
   const Plan extras = RunAllocate(
       MakeCluster().Node("n").Running("ns/g", {.node = "n", .min_member = 1}).Pending("ns/g"));
   EXPECT_THAT(extras, PlanIs(Binds("ns/g-1")));
@@ -317,7 +317,7 @@ TEST(AllocateTest, ExtrasAreNoStartAndPromisesNeither) {
   EXPECT_FALSE(WritesLastStart(promised, "ns/g"));
 }
 
-TEST(AllocateTest, AGangThatWaitsTogetherHasNotStarted) {
+TEST(AllocateTest, APipelinedGangHasNotStarted) {
   EXPECT_FALSE(
       WritesLastStart(RunAllocate(MakeCluster()
                                       .Node("n", {.gpus = 2})
@@ -328,7 +328,7 @@ TEST(AllocateTest, AGangThatWaitsTogetherHasNotStarted) {
 
 // ---- queueDepthPerAction (spec 2 C9)
 
-TEST(AllocateTest, TheDepthKeepsAsManyGroupsPerLeafQueue) {
+TEST(AllocateTest, TheDepthLimitsTheGroupsPerLeafQueue) {
   EXPECT_THAT(RunAllocate(MakeCluster()
                               .Queue("a", {.created_s = 1})
                               .Queue("b", {.created_s = 2})
@@ -348,13 +348,13 @@ ClusterMaker SecondThirdFirst() {
       .Pending("ns/first", {.gpus = 1, .priority = 90});
 }
 
-TEST(AllocateTest, TheDepthKeepsTheFirstOfAQueue) {  // switch queue_depth
+TEST(AllocateTest, TheDepthKeepsTheFirstGroupsOfAQueue) {  // switch queue_depth
   const Plan plan = RunAllocate(SecondThirdFirst(), R"(, "queueDepthPerAction": {"allocate": 2})");
   EXPECT_THAT(plan, PlanIs(Binds("ns/first-0"), Binds("ns/second-0")));
   EXPECT_THAT(plan, Reasons("ns/third", reason_codes::kNotConsidered));
 }
 
-TEST(AllocateTest, AsKaiTheDepthDropsWhatStandsLastInTheHeap) {  // spec 2 W9
+TEST(AllocateTest, AsKaiTheDepthDropsTheLastGroupOfTheHeap) {  // spec 2 W9
   // The heap contains second and third; first is added and moves to the top, so second is last.
   const Plan plan =
       RunAllocate(SecondThirdFirst(),
@@ -363,7 +363,7 @@ TEST(AllocateTest, AsKaiTheDepthDropsWhatStandsLastInTheHeap) {  // spec 2 W9
   EXPECT_THAT(plan, Reasons("ns/second", reason_codes::kNotConsidered));
 }
 
-TEST(AllocateTest, ADepthOfAnotherActionIsNone) {
+TEST(AllocateTest, ADepthOfAnotherActionIsIgnored) {
   EXPECT_THAT(RunAllocate(MakeCluster()
                               .Node("n", {.gpus = 8})
                               .Pending("ns/a", {.gpus = 1})

@@ -23,8 +23,8 @@ bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group
   return !filter.active || order.ActiveAllocated(group) > 0;
 }
 
-bool HasHope(const CycleView& cycle, PodGroupId group, std::span<const PodId> pods,
-             RoomCount* room) {
+bool MayFindRoom(const CycleView& cycle, PodGroupId group, std::span<const PodId> pods,
+                 RoomCount* room) {
   return cycle.order->HasChoice(group) ||
          (!pods.empty() && room->MayHold(pods) && cycle.placer->IsWithinLimits(group, pods));
 }
@@ -39,7 +39,7 @@ std::vector<PodGroupId> MergeByCreation(const Cluster& cluster, std::span<const 
   return merged;
 }
 
-std::vector<PodGroupId> LonersAndChanged(const CycleView& cycle) {
+std::vector<PodGroupId> SinglesAndChanged(const CycleView& cycle) {
   const Cluster& cluster = *cycle.cluster;
   const PodGroupColumns& groups = cluster.pod_groups();
   std::vector<std::pair<int64_t, PodGroupId>> ranks;
@@ -55,7 +55,7 @@ std::vector<PodGroupId> LonersAndChanged(const CycleView& cycle) {
   std::vector<PodGroupId> changed;
   changed.reserve(ranks.size());
   for (const auto& [rank, group] : ranks) changed.push_back(group);
-  return MergeByCreation(cluster, cycle.classes->loners(), changed);
+  return MergeByCreation(cluster, cycle.classes->singles(), changed);
 }
 
 }  // namespace kai

@@ -1,12 +1,12 @@
 // Decides which pod groups an action considers (spec 2 O1).
 //
-//   IsCandidate(cluster, *cycle_.order, group, {.ready = !lets_all_speak})
-//   HasHope(cycle_, group, cycle_.order->PodsToPlace(group), cycle_.room)
+//   IsCandidate(cluster, *cycle_.order, group, {.ready = !includes_blocked})
+//   MayFindRoom(cycle_, group, cycle_.order->PodsToPlace(group), cycle_.room)
 //
-// Invariants: a group without a leaf queue is never a candidate; a group without HasHope() cannot
-// be placed in the current state. Cost: O(1) to O(pods of the group); HasHope() that of
-// RoomCount::MayHold(). Threads: many readers, while no statement changes the cluster; HasHope()
-// writes to `room`.
+// Invariants: a group without a leaf queue is never a candidate; a group without MayFindRoom()
+// cannot be placed in the current state. Cost: O(1) to O(pods of the group); MayFindRoom() that of
+// RoomCount::MayHold(). Threads: many readers, while no statement changes the cluster;
+// MayFindRoom() writes to `room`.
 #ifndef KAI_ACTIONS_CANDIDATES_H_
 #define KAI_ACTIONS_CANDIDATES_H_
 
@@ -38,8 +38,8 @@ int64_t EndOfPreemptionDelay(const Cluster& cluster, PodGroupId group, int64_t l
 // False: it is proved that the group cannot be placed, in any order of groups: the nodes cannot
 // hold `pods`, the next pods of the group, or a limit of its queues forbids them, and the group
 // cannot start with other pods.
-bool HasHope(const CycleView& cycle, PodGroupId group, std::span<const PodId> pods,
-             RoomCount* room);
+bool MayFindRoom(const CycleView& cycle, PodGroupId group, std::span<const PodId> pods,
+                 RoomCount* room);
 
 // Merges two lists that are sorted by age, then name.
 std::vector<PodGroupId> MergeByCreation(const Cluster& cluster, std::span<const PodGroupId> a,
@@ -47,7 +47,7 @@ std::vector<PodGroupId> MergeByCreation(const Cluster& cluster, std::span<const 
 
 // Groups that may have a message of their own at the end of a cycle: the notable groups outside of
 // shared classes, and those that the statement has changed. By age, then name.
-std::vector<PodGroupId> LonersAndChanged(const CycleView& cycle);
+std::vector<PodGroupId> SinglesAndChanged(const CycleView& cycle);
 
 }  // namespace kai
 

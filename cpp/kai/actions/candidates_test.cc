@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::IsSupersetOf;
 
 // Requires only the queue.
-constexpr CandidateFilter kAnybody = {.ready = false, .pending = false};
+constexpr CandidateFilter kAnyGroup = {.ready = false, .pending = false};
 
 bool Is(const Cluster& cluster, std::string_view group, const CandidateFilter& filter) {
   const PlacingOrder placing(cluster, {});
@@ -26,7 +26,7 @@ bool Is(const Cluster& cluster, std::string_view group, const CandidateFilter& f
   return IsCandidate(cluster, order, PodGroupNamed(cluster, group), filter);
 }
 
-TEST(CandidatesTest, AllocateTakesGroupsThatAreReadyAndWait) {  // spec 2 O1
+TEST(CandidatesTest, AllocateConsidersReadyGroupsThatWait) {  // spec 2 O1
   const auto cluster = MakeCluster()
                            .Queue("q")
                            .Node("n1")
@@ -41,7 +41,7 @@ TEST(CandidatesTest, AllocateTakesGroupsThatAreReadyAndWait) {  // spec 2 O1
   EXPECT_FALSE(Is(*cluster, "q/gated", {}));
 }
 
-TEST(CandidatesTest, AGroupIsReadyWhenEnoughPodsLiveUngated) {  // spec 2 G7
+TEST(CandidatesTest, AGroupIsReadyWithEnoughUngatedPods) {  // spec 2 G7
   const CandidateFilter ready = {.ready = true, .pending = false};
   const auto cluster = MakeCluster()
                            .Queue("q")
@@ -57,7 +57,7 @@ TEST(CandidatesTest, AGroupIsReadyWhenEnoughPodsLiveUngated) {  // spec 2 G7
   EXPECT_FALSE(Is(*cluster, "q/leaving", ready));
 }
 
-TEST(CandidatesTest, PodsThatSucceededAreNotMissed) {  // switch completed_pods
+TEST(CandidatesTest, SucceededPodsCountAsPresent) {  // switch completed_pods
   const auto cluster = MakeCluster()
                            .Queue("q")
                            .Pending("q/ended", {.pods = 2, .min_member = 3})
@@ -83,13 +83,13 @@ TEST(CandidatesTest, TheQueueMustExistAndBeALeaf) {  // spec 1 F8, F10
                            .Pending("orphan/g")
                            .Pending("nowhere/g")
                            .Build();
-  EXPECT_TRUE(Is(*cluster, "leaf/g", kAnybody));
-  EXPECT_FALSE(Is(*cluster, "inner/g", kAnybody));
-  EXPECT_FALSE(Is(*cluster, "orphan/g", kAnybody));
-  EXPECT_FALSE(Is(*cluster, "nowhere/g", kAnybody));
+  EXPECT_TRUE(Is(*cluster, "leaf/g", kAnyGroup));
+  EXPECT_FALSE(Is(*cluster, "inner/g", kAnyGroup));
+  EXPECT_FALSE(Is(*cluster, "orphan/g", kAnyGroup));
+  EXPECT_FALSE(Is(*cluster, "nowhere/g", kAnyGroup));
 }
 
-TEST(CandidatesTest, SomeActionsTakePreemptibleGroupsAlone) {
+TEST(CandidatesTest, SomeActionsConsiderOnlyPreemptibleGroups) {
   const CandidateFilter preemptible = {.ready = false, .pending = false, .preemptible = true};
   const auto cluster = MakeCluster()
                            .Queue("q")
@@ -98,10 +98,10 @@ TEST(CandidatesTest, SomeActionsTakePreemptibleGroupsAlone) {
                            .Build();
   EXPECT_TRUE(Is(*cluster, "q/train", preemptible));
   EXPECT_FALSE(Is(*cluster, "q/build", preemptible));
-  EXPECT_TRUE(Is(*cluster, "q/build", kAnybody));
+  EXPECT_TRUE(Is(*cluster, "q/build", kAnyGroup));
 }
 
-TEST(CandidatesTest, VictimsHoldANodeOrAPromise) {  // spec 2 S4
+TEST(CandidatesTest, VictimsAreOnANodeOrPipelined) {  // spec 2 S4
   const CandidateFilter active = {.ready = false, .pending = false, .active = true};
   const auto cluster = MakeCluster()
                            .Queue("q")
@@ -135,12 +135,12 @@ bool IsDelayed(int64_t now_minutes, std::optional<int64_t> evicted_minutes, int6
          EndOfPreemptionDelay(*cluster, group, cluster->pod_groups().last_eviction_ns[group]);
 }
 
-TEST(PreemptionDelayTest, RunsFromTheLastEviction) {  // the example of spec 2 D1
+TEST(PreemptionDelayTest, StartsAtTheLastEviction) {  // the example of spec 2 D1
   EXPECT_TRUE(IsDelayed(/*10:39*/ 639, /*10:30*/ 630, 10));
   EXPECT_FALSE(IsDelayed(/*10:40*/ 640, 630, 10));
 }
 
-TEST(PreemptionDelayTest, RunsFromTheCreationOfAGroupThatWasNeverEvicted) {
+TEST(PreemptionDelayTest, StartsAtTheCreationOfAGroupThatWasNeverEvicted) {
   EXPECT_TRUE(IsDelayed(609, {}, 10));
   EXPECT_FALSE(IsDelayed(610, {}, 10));
 }
@@ -149,19 +149,19 @@ TEST(PreemptionDelayTest, IgnoresAnEvictionBeforeTheCreation) {  // spec 2 E12
   EXPECT_TRUE(IsDelayed(605, 500, 10));
 }
 
-TEST(PreemptionDelayTest, ZeroIsNone) {  // spec 2 E12
+TEST(PreemptionDelayTest, ZeroIsNoDelay) {  // spec 2 E12
   EXPECT_FALSE(IsDelayed(600, 630, 0));
   EXPECT_FALSE(IsDelayed(600, 630, -5));
 }
 
-TEST(PreemptionDelayTest, WhoseAgeIsUnknownIsOld) {
+TEST(PreemptionDelayTest, AGroupOfUnknownAgeIsNotDelayed) {
   EXPECT_FALSE(IsDelayed(605, {}, 10, {}));
   EXPECT_TRUE(IsDelayed(605, 600, 10, {}));
 }
 
 // ---- order
 
-TEST(CreationOrderTest, IsByAgeThenNameThenNamespace) {  // spec 1 F60
+TEST(CreationOrderTest, SortsByAgeThenNameThenNamespace) {  // spec 1 F60
   ClusterMaker maker = MakeCluster().Pending("b/x").Pending("a/y").Pending("a/x").Pending("a/old");
   for (PodGroupRow& row : maker.rows().pod_groups) row.created_ns = row.name == "old" ? 1 : 2;
   const auto cluster = maker.Build();
@@ -172,7 +172,7 @@ TEST(CreationOrderTest, IsByAgeThenNameThenNamespace) {  // spec 1 F60
   EXPECT_THAT(names, ElementsAre("a/old", "a/x", "b/x", "a/y"));
 }
 
-TEST(CandidatesPropertyTest, AreWhatTheSpecTakesFromTheRows) {
+TEST(CandidatesPropertyTest, AgreeWithTheLiteralSpecOfTheRows) {
   size_t candidates = 0;
   for (uint64_t seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));

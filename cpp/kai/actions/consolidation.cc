@@ -21,12 +21,12 @@ class Consolidation final : public EvictionAction {
     return cycle.cluster->params().max_consolidation_preemptees == 0;
   }
   bool OnlyForPreemptible() const override { return true; }
-  bool RemembersPerQueue() const override { return false; }
+  bool SharesFailuresPerQueue() const override { return false; }
   ReturnBounds* Returns(CycleView& cycle) override {
-    return cycle.plain_search ? nullptr : &StandNow(cycle).returns;
+    return cycle.plain_search ? nullptr : &CurrentState(cycle).returns;
   }
 
-  bool IsHopeless(CycleView& cycle, PodGroupId group) override {
+  bool CannotSucceed(CycleView& cycle, PodGroupId group) override {
     // Moving pods does not add GPUs (spec 2 R2).
     const Cluster& cluster = *cycle.cluster;
     double wanted_gpus = 0, wanted_mib = 0;
@@ -34,17 +34,17 @@ class Consolidation final : public EvictionAction {
       wanted_gpus += cluster.slots().TotalGpus(cluster.RequestOf(pod));
       wanted_mib += static_cast<double>(cluster.ClassOf(pod).gpu.memory_mib);  // of one device
     }
-    Stand& stand = StandNow(cycle);
-    if (stand.room.gpus < wanted_gpus - kGpuSumTolerance || stand.room.mib < wanted_mib)
+    State& state = CurrentState(cycle);
+    if (state.room.gpus < wanted_gpus - kGpuSumTolerance || state.room.mib < wanted_mib)
       return true;
     if (cycle.plain_search) return false;
     return !FirstPodFitsWhatIsFree(cycle, group) || !MayReturn(cycle, group);
   }
 
   std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {
-    Stand& stand = StandNow(cycle);
-    if (!IsMovable(stand, group)) return FirstOf(cycle, &stand);
-    std::vector<PodGroupId> others = stand.movable;
+    State& state = CurrentState(cycle);
+    if (!IsMovable(state, group)) return FirstOf(cycle, &state);
+    std::vector<PodGroupId> others = state.movable;
     std::erase(others, group);
     return FirstToMove(cycle, std::move(others));
   }
@@ -64,8 +64,8 @@ class Consolidation final : public EvictionAction {
   };
 
   // Data that all searches share until one of them changes the cluster.
-  struct Stand {
-    Stand(const CycleView& cycle, std::vector<PodGroupId> groups)
+  struct State {
+    State(const CycleView& cycle, std::vector<PodGroupId> groups)
         : changes(cycle.statement->Mark()),
           movable(std::move(groups)),
           room(RoomOf(*cycle.cluster)),
@@ -83,14 +83,14 @@ class Consolidation final : public EvictionAction {
 
   // False: it is proved without a search that some victim would find no new place.
   bool MayReturn(CycleView& cycle, PodGroupId group) {
-    Stand& stand = StandNow(cycle);
-    stand.returns.StartPart(WholePart(cycle, group));
-    if (!stand.returns.MayFitWithAnyOf(&stand.with_all)) return false;
-    if (IsMovable(stand, group)) return true;
-    const std::vector<PodGroupId>& first = FirstOf(cycle, &stand);
-    if (first.size() == stand.movable.size()) return true;
-    if (!stand.with_first) stand.with_first.emplace(first);
-    return stand.returns.MayFitWithAnyOf(&*stand.with_first);
+    State& state = CurrentState(cycle);
+    state.returns.StartPart(WholePart(cycle, group));
+    if (!state.returns.MayFitWithAnyOf(&state.with_all)) return false;
+    if (IsMovable(state, group)) return true;
+    const std::vector<PodGroupId>& first = FirstOf(cycle, &state);
+    if (first.size() == state.movable.size()) return true;
+    if (!state.with_first) state.with_first.emplace(first);
+    return state.returns.MayFitWithAnyOf(&*state.with_first);
   }
 
   // The pods that must be placed, of the next pods of the group: if some leaves have no pods yet,
@@ -104,22 +104,22 @@ class Consolidation final : public EvictionAction {
     return part;
   }
 
-  static bool IsMovable(const Stand& stand, PodGroupId group) {
-    return std::ranges::find(stand.movable, group) != stand.movable.end();
+  static bool IsMovable(const State& state, PodGroupId group) {
+    return std::ranges::find(state.movable, group) != state.movable.end();
   }
 
-  static const std::vector<PodGroupId>& FirstOf(CycleView& cycle, Stand* stand) {
-    if (!stand->first) stand->first = FirstToMove(cycle, stand->movable);
-    return *stand->first;
+  static const std::vector<PodGroupId>& FirstOf(CycleView& cycle, State* state) {
+    if (!state->first) state->first = FirstToMove(cycle, state->movable);
+    return *state->first;
   }
 
-  Stand& StandNow(CycleView& cycle) {
-    if (stand_ == nullptr || stand_->changes != cycle.statement->Mark()) {
+  State& CurrentState(CycleView& cycle) {
+    if (state_ == nullptr || state_->changes != cycle.statement->Mark()) {
       std::vector<PodGroupId> movable = MayLose(cycle);
       EraseWithoutAlive(cycle, &movable);
-      stand_ = std::make_unique<Stand>(cycle, std::move(movable));
+      state_ = std::make_unique<State>(cycle, std::move(movable));
     }
-    return *stand_;
+    return *state_;
   }
 
   static std::vector<PodGroupId> FirstToMove(CycleView& cycle, std::vector<PodGroupId> candidates) {
@@ -131,10 +131,10 @@ class Consolidation final : public EvictionAction {
     // The groups that a victim queue would give up first; KAI chooses them at random (spec 2 W10).
     VictimPool pool(cycle, candidates);
     VictimQueue queue(&pool);
-    const PodMarks nobody(0);
+    const PodMarks none(0);
     std::vector<PodGroupId> first;
     while (first.size() < static_cast<size_t>(limit)) {
-      const std::optional<VictimBatch> batch = queue.Next(nobody);
+      const std::optional<VictimBatch> batch = queue.Next(none);
       if (!batch) break;
       if (std::find(first.begin(), first.end(), batch->group) == first.end())
         first.push_back(batch->group);
@@ -158,7 +158,7 @@ class Consolidation final : public EvictionAction {
     return room;
   }
 
-  std::unique_ptr<Stand> stand_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace

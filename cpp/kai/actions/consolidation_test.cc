@@ -40,7 +40,7 @@ TEST(ConsolidationTest, MovesOnePodSoThatALargerOneFits) {
               PlanIs(Evicts("ns/b-0"), Pipelines("ns/b-0", "n1"), Pipelines("ns/new-0", "n2")));
 }
 
-TEST(ConsolidationTest, MovesNoPodWhenNoneWaits) {
+TEST(ConsolidationTest, MovesNoPodIfNoPodWaits) {
   EXPECT_THAT(Consolidate(TwoHalfFullNodes()), PlanIs());
 }
 
@@ -55,7 +55,7 @@ TEST(ConsolidationTest, NoPodMayBeLost) {
               PlanIs());
 }
 
-TEST(ConsolidationTest, NeitherMovesNorServesTheNonPreemptible) {
+TEST(ConsolidationTest, NeitherMovesNorServesNonPreemptibleGroups) {
   const auto of = [](std::string running, std::string waiting) {
     return TwoHalfFullNodes({.preemptibility = std::move(running)})
         .Pending("ns/new", {.gpus = 2, .preemptibility = std::move(waiting)});
@@ -79,7 +79,7 @@ TEST(ConsolidationTest, PriorityAndQueueOfPodsThatMoveDoNotMatter) {
       PlanIs(Evicts("high/b-0"), Pipelines("low/new-0", "n2"), Pipelines("high/b-0", "n1")));
 }
 
-TEST(ConsolidationTest, OfAnElasticGroupOnePodMovesButNotTwo) {  // spec 2 E21, spec 2 W19
+TEST(ConsolidationTest, MovesOnePodOfAnElasticGroupButNotTwo) {  // spec 2 E21, spec 2 W19
   const auto of = [](int64_t gpus) {
     return MakeCluster()
         .Node("n1", {.gpus = 4})
@@ -94,14 +94,14 @@ TEST(ConsolidationTest, OfAnElasticGroupOnePodMovesButNotTwo) {  // spec 2 E21, 
 }
 
 // spec 2 E21
-TEST(ConsolidationTest, APodThatMovesIsPlacedAgainFirstUnlessTheOneThatWaitsMattersMore) {
+TEST(ConsolidationTest, APodThatMovesIsPlacedFirstUnlessTheWaitingOneHasPriority) {
   EXPECT_THAT(Consolidate(TwoHalfFullNodes().Pending("ns/new", {.gpus = 2, .priority = 50})),
               PlanIs(Evicts("ns/b-0"), Pipelines("ns/b-0", "n1"), Pipelines("ns/new-0", "n2")));
   EXPECT_THAT(Consolidate(TwoHalfFullNodes().Pending("ns/new", {.gpus = 2, .priority = 60})),
               PlanIs(Evicts("ns/b-0"), Pipelines("ns/new-0", "n2"), Pipelines("ns/b-0", "n1")));
 }
 
-TEST(ConsolidationTest, FullNodesAreLeftAlone) {  // spec 2 E21
+TEST(ConsolidationTest, FullNodesAreNotTouched) {  // spec 2 E21
   EXPECT_THAT(Consolidate(TwoHalfFullNodes()
                               .Node("n3", {.gpus = 2})
                               .Running("ns/full", {.pods = 2, .gpus = 1, .node = "n3"})
@@ -109,7 +109,7 @@ TEST(ConsolidationTest, FullNodesAreLeftAlone) {  // spec 2 E21
               PlanIs(Evicts("ns/b-0"), Pipelines("ns/b-0", "n1"), Pipelines("ns/new-0", "n2")));
 }
 
-TEST(ConsolidationTest, WhatIsPromisedIsNotMovedAgain) {
+TEST(ConsolidationTest, PipelinedPodsAreNotMoved) {
   // allocate gives old the GPU that is being freed, and old stays there.
   EXPECT_THAT(
       RunActions("allocate, consolidation", MakeCluster()
@@ -124,11 +124,11 @@ TEST(ConsolidationTest, WhatIsPromisedIsNotMovedAgain) {
 
 // ---- when it does not even begin (spec 2 R2)
 
-TEST(ConsolidationTest, MovingMakesNoGpus) {
+TEST(ConsolidationTest, DoesNotSearchForMoreGpusThanAreFree) {
   EXPECT_THAT(Consolidate(TwoHalfFullNodes().Pending("ns/new", {.gpus = 3})), PlanIs());
 }
 
-TEST(ConsolidationTest, OnlyWhatReadyNodesHaveFreeCounts) {
+TEST(ConsolidationTest, OnlyFreeGpusOfReadyNodesCount) {
   const auto of = [](bool ready) {
     ClusterMaker maker = TwoHalfFullNodes().Pending("ns/new", {.gpus = 2});
     maker.rows().nodes[0].ready = ready ? ConditionStatus::kTrue : ConditionStatus::kFalse;
@@ -186,20 +186,20 @@ TEST(ConsolidationLimitTest, CountsPodGroupsTheYoungestFirst) {  // switch conso
               PlanIs(Evicts("ns/a-0"), Pipelines("ns/a-0"), Pipelines("ns/new-0", "n1")));
 }
 
-TEST(ConsolidationLimitTest, TheYoungestIsEnough) {
+TEST(ConsolidationLimitTest, TheYoungestGroupIsEnough) {
   ClusterMaker maker = OneOfThreeMayMove(1);
   std::swap(maker.rows().pods[0].node_selector, maker.rows().pods[2].node_selector);
   EXPECT_THAT(Consolidate(maker),
               PlanIs(Evicts("ns/c-0"), Pipelines("ns/c-0"), Pipelines("ns/new-0", "n3")));
 }
 
-TEST(ConsolidationLimitTest, AsKaiOneMoreIsTaken) {  // spec 2 W10
+TEST(ConsolidationLimitTest, AsKaiTheLimitAllowsOneMore) {  // spec 2 W10
   EXPECT_THAT(Consolidate(OneOfThreeMayMove(2), AsKai("consolidation_limit")),
               PlanIs(Evicts("ns/a-0"), Pipelines("ns/a-0"), Pipelines("ns/new-0", "n1")));
   EXPECT_THAT(Consolidate(OneOfThreeMayMove(1), AsKai("consolidation_limit")), PlanIs());
 }
 
-TEST(ConsolidationLimitTest, MinusOneIsNoLimitAndZeroTurnsItOff) {
+TEST(ConsolidationLimitTest, MinusOneIsNoLimitAndZeroDisablesTheAction) {
   EXPECT_THAT(Consolidate(OneOfThreeMayMove(-1)),
               PlanIs(Evicts("ns/a-0"), Pipelines("ns/a-0"), Pipelines("ns/new-0", "n1")));
   EXPECT_THAT(Consolidate(OneOfThreeMayMove(0)), PlanIs());
@@ -208,7 +208,7 @@ TEST(ConsolidationLimitTest, MinusOneIsNoLimitAndZeroTurnsItOff) {
 
 // ---- messages (spec 2 R6)
 
-TEST(ConsolidationTest, SaysWhyAPodMoves) {
+TEST(ConsolidationTest, TheMessageStatesWhyAPodMoves) {
   const Plan plan = Consolidate(TwoHalfFullNodes().Pending("ns/new", {.gpus = 2}));
   EXPECT_THAT(EvictionMessages(plan),
               ElementsAre("Pod ns/b-0 was preempted and rescheduled due to bin packing (resource "
@@ -232,13 +232,13 @@ ClusterMaker Worked() {
       .Pending("q1/p1", {.gpus = 4});
 }
 
-TEST(WorkedCycleTest, ConsolidationMakesRoomWhereNoPodHasToBeLost) {
+TEST(WorkedCycleTest, ConsolidationMakesRoomIfNoPodIsLost) {
   EXPECT_THAT(
       RunActions("allocate, consolidation", Worked()),
       PlanIs(Evicts("q0/j1-0"), Pipelines("q0/j1-0", "node0"), Pipelines("q0/p0-0", "node1")));
 }
 
-TEST(WorkedCycleTest, ReclaimMovesWhatItCanAndTakesTheRest) {
+TEST(WorkedCycleTest, ReclaimMovesSomeVictimsAndEvictsTheRest) {
   EXPECT_THAT(RunActions("allocate, reclaim", Worked()),
               PlanIs(Evicts("q0/j2-0"), Evicts("q0/j1-0"), Pipelines("q1/p1-0", "node1"),
                      Pipelines("q0/j1-0", "node0")));

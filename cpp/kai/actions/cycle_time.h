@@ -67,7 +67,7 @@ class CycleTime {
   // To compute times only; use HasCome() to compare.
   int64_t now_ns() const { return now_ns_; }
   // The plan contains a time that is relative to now.
-  void Tell() { holds_.at_once = true; }
+  void ExpireAtOnce() { holds_.at_once = true; }
   const Holds& holds() const { return holds_; }
 
   bool HasCome(int64_t moment_ns, WakeReason reason) {

@@ -5,7 +5,7 @@
 namespace kai::cycle_time_test {
 namespace {
 
-TEST(CycleTimeTest, HoldsFromTheLastMomentThatHasComeToTheFirstThatHasNot) {
+TEST(CycleTimeTest, HoldsFromTheLastPastMomentToTheFirstFutureOne) {
   CycleTime time(100);
   EXPECT_TRUE(time.HasCome(40, WakeReason::kMinRuntime));
   EXPECT_TRUE(time.HasCome(70, WakeReason::kGangStale));
@@ -22,27 +22,27 @@ TEST(CycleTimeTest, HoldsFromTheLastMomentThatHasComeToTheFirstThatHasNot) {
   EXPECT_FALSE(time.holds().Covers(160));
 }
 
-TEST(CycleTimeTest, NowHasCome) {
+TEST(CycleTimeTest, TheCurrentMomentHasCome) {
   CycleTime time(100);
   EXPECT_TRUE(time.HasCome(100, WakeReason::kMinRuntime));
   EXPECT_EQ(time.holds().until_ns, CycleTime::kNever);
 }
 
-TEST(CycleTimeTest, WithoutAQuestionItHoldsForEver) {
+TEST(CycleTimeTest, HoldsForeverWithoutAnyCheck) {
   const CycleTime time(100);
   EXPECT_TRUE(time.holds().Covers(CycleTime::kAlways));
   EXPECT_TRUE(time.holds().Covers(CycleTime::kNever - 1));
 }
 
-TEST(CycleTimeTest, WhatSaysWhenItWasHoldsForNoOtherTime) {
+TEST(CycleTimeTest, HoldsAtNoTimeIfTheTimeIsInTheResult) {
   CycleTime time(100);
   EXPECT_FALSE(time.HasCome(160, WakeReason::kPreemptionDelay));
-  time.Tell();
+  time.ExpireAtOnce();
   EXPECT_FALSE(time.holds().Covers(100));
   EXPECT_EQ(time.holds().until_ns, 160);
 }
 
-TEST(CycleTimeTest, EachReasonToWakeHasAName) {
+TEST(CycleTimeTest, EachWakeReasonHasAName) {
   EXPECT_EQ(WakeReasonName(WakeReason::kPodOverdue), "pod_overdue");
   EXPECT_EQ(WakeReasonName(WakeReason::kGangStale), "gang_stale");
   EXPECT_EQ(WakeReasonName(WakeReason::kPreemptionDelay), "preemption_delay");

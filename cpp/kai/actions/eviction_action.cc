@@ -42,7 +42,7 @@ std::vector<std::span<const PodGroupId>> EvictionAction::WorthTrying(CycleView& 
 
 bool EvictionAction::CannotGain(CycleView& cycle, PodGroupId group) {
   return !MayStart(cycle, group) || CanNeverRun(cycle, group) || LostItsGang(cycle, group) ||
-         IsHopeless(cycle, group);
+         CannotSucceed(cycle, group);
 }
 
 bool EvictionAction::NoneCanGain(CycleView& cycle,
@@ -66,16 +66,16 @@ void EvictionAction::Run(CycleView& cycle) {
 
   SearchMeter meter(*cycle.budgets, name_, cycle.stopwatch);
   size_t known_spent = 0;
-  FailedGroups failed(
-      cycle, RemembersPerQueue() ? FailedGroups::Scope::kQueue : FailedGroups::Scope::kCluster);
+  FailedGroups failed(cycle, SharesFailuresPerQueue() ? FailedGroups::Scope::kQueue
+                                                      : FailedGroups::Scope::kCluster);
   for (; group.valid(); group = turns.Next()) {
-    if (failed.Knows(group)) continue;
+    if (failed.Includes(group)) continue;
     if (!MayStart(cycle, group) || CanNeverRun(cycle, group) || LostItsGang(cycle, group)) {
       turns.Fail();
       continue;
     }
     std::vector<PodGroupId> candidates;
-    if (!IsHopeless(cycle, group)) candidates = CandidatesFor(cycle, group);
+    if (!CannotSucceed(cycle, group)) candidates = CandidatesFor(cycle, group);
     if (candidates.empty()) {
       failed.Add(group);
       turns.Fail();
@@ -109,7 +109,7 @@ void EvictionAction::Run(CycleView& cycle) {
         // Of equal groups in one queue the older is tried first. It comes before the victims in the
         // order of placing, where the younger would come last. So if the older fails, the younger
         // fails as well. Across the cluster this is not certain.
-        if (RemembersPerQueue()) turns.Fail();
+        if (SharesFailuresPerQueue()) turns.Fail();
         break;
     }
   }
@@ -217,7 +217,7 @@ bool EvictionAction::MayEvictNow(CycleView& cycle, PodGroupId group) const {
                                        : groups.last_eviction_ns[group];
   const int64_t end_ns = EndOfPreemptionDelay(*cycle.cluster, group, last_eviction_ns);
   if (cycle.time->HasCome(end_ns, WakeReason::kPreemptionDelay)) return true;
-  if (cycle.log->Has(group, CycleLog::kEvicted)) cycle.time->Tell();
+  if (cycle.log->Has(group, CycleLog::kEvicted)) cycle.time->ExpireAtOnce();
   std::vector<Reason>& reasons = cycle.log->reasons[group];
   const bool is_known = std::ranges::any_of(
       reasons, [](const Reason& each) { return std::holds_alternative<PreemptionDelay>(each); });

@@ -41,10 +41,10 @@ class EvictionAction : public Action {
     return !cycle.lists().may_lose.empty();
   }
   // True: a search for the group cannot succeed.
-  virtual bool IsHopeless(CycleView&, PodGroupId) { return false; }
+  virtual bool CannotSucceed(CycleView&, PodGroupId) { return false; }
   // True: other groups are skipped after an identical one failed only in the same queue (spec 2
   // R1).
-  virtual bool RemembersPerQueue() const { return true; }
+  virtual bool SharesFailuresPerQueue() const { return true; }
   // True: a group that has lost pods before counts as a victim of the scenario (decision 0008).
   virtual bool LooksAtWholeGroups() const { return true; }
   // The bounds for the current state; null: Accepts() also accepts scenarios in which a victim

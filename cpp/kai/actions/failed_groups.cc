@@ -93,7 +93,7 @@ bool FailedGroups::IsSmaller(PodGroupId group, PodGroupId than) const {
   return true;
 }
 
-bool FailedGroups::Knows(PodGroupId group) {
+bool FailedGroups::Includes(PodGroupId group) {
   if (!IsOn() || !cycle_.cluster->params().use_scheduling_signatures) return false;
   const auto found = groups_.find(SignatureOf(group));
   return found != groups_.end() && !IsEasier(group, found->second);

@@ -3,7 +3,7 @@
 //
 //   FailedGroups failed(cycle.view, Scope::kQueue);
 //   failed.Add(cycle.rooms.Group("a/g"));
-//   failed.Knows(cycle.rooms.Group("b/g"))       // true: skip it
+//   failed.Includes(cycle.rooms.Group("b/g"))       // true: skip it
 //
 // This is too coarse (spec 2 W6), so it is used only with `signature_skip: kai`. turns.h skips
 // groups with identical requests.
@@ -25,7 +25,7 @@ class FailedGroups {
 
   FailedGroups(const CycleView& cycle, Scope scope) : cycle_(cycle), scope_(scope) {}
 
-  bool Knows(PodGroupId group);
+  bool Includes(PodGroupId group);
   void Add(PodGroupId group);
 
  private:

@@ -30,7 +30,9 @@ class Signatures {
     return *this;
   }
   void Fail(const std::string& name) { failed().Add(cycle_->rooms.Group("ns/" + name)); }
-  bool Skips(const std::string& name) { return failed().Knows(cycle_->rooms.Group("ns/" + name)); }
+  bool Skips(const std::string& name) {
+    return failed().Includes(cycle_->rooms.Group("ns/" + name));
+  }
 
   ClusterMaker maker = MakeCluster().Node("n");
 
@@ -55,13 +57,13 @@ bool SkipsAfter(const Requests& q, const Requests& p) {
   return groups.Skips("p");
 }
 
-TEST(SignatureTest, AGroupThatAsksForLessIsTried) {
+TEST(SignatureTest, AGroupThatRequestsLessIsTried) {
   EXPECT_FALSE(SkipsAfter({{100}, {100}}, {{50}, {100}}));
   EXPECT_TRUE(SkipsAfter({{100}, {100}}, {{100}, {100}}));
   EXPECT_TRUE(SkipsAfter({{100}, {100}}, {{100}, {150}}));
 }
 
-TEST(SignatureTest, ANumberOfPodsOfItsOwnIsAnotherMatter) {  // spec 2 H3, E10
+TEST(SignatureTest, AGroupWithAnotherNumberOfPodsIsTried) {  // spec 2 H3, E10
   EXPECT_FALSE(SkipsAfter({{100}, {100}}, {{500}}));
   EXPECT_FALSE(SkipsAfter({{100}}, {{100}, {100}}));
 }
@@ -77,14 +79,14 @@ TEST(SignatureTest, AGroupWithFewerWaitingPodsIsTried) {
   }
 }
 
-TEST(SignatureTest, WhereNoPodCanBePlacedNothingIsEasier) {
+TEST(SignatureTest, AGroupWithoutPodsToPlaceIsSkipped) {
   Signatures groups;
   groups.Group("q", {{500}}).maker.Gated("ns/gated", {.millicpu = 500});
   groups.Fail("q");
   EXPECT_TRUE(groups.Skips("gated"));
 }
 
-TEST(SignatureTest, LessOfOneThingAndMoreOfAnotherIsNotEasier) {
+TEST(SignatureTest, LessOfOneResourceAndMoreOfAnotherIsNotEasier) {
   EXPECT_TRUE(SkipsAfter({{100, 100}}, {{200, 50}}));
   EXPECT_FALSE(SkipsAfter({{100, 100}}, {{50, 100}}));
 }
@@ -94,7 +96,7 @@ TEST(SignatureTest, PodsAreComparedBySize) {
   EXPECT_FALSE(SkipsAfter({{1000}, {100}, {100}}, {{500}, {500}, {500}}));
 }
 
-TEST(SignatureTest, OnlyAGroupThatIsNoLargerSpeaksForTheOthersFromNowOn) {
+TEST(SignatureTest, ALargerGroupDoesNotReplaceTheFailedGroup) {
   Signatures groups;
   groups.Group("q", {{1000}, {100}, {100}}).Group("p", {{500}, {500}, {500}});
   groups.Group("next", {{600}, {600}, {600}});
@@ -103,7 +105,7 @@ TEST(SignatureTest, OnlyAGroupThatIsNoLargerSpeaksForTheOthersFromNowOn) {
   EXPECT_FALSE(groups.Skips("next")) << "it is easier than q";
 }
 
-TEST(SignatureTest, ASmallerGroupSpeaksForTheOthersFromNowOn) {
+TEST(SignatureTest, ASmallerGroupReplacesTheFailedGroup) {
   Signatures groups;
   groups.Group("q", {{100}}).Group("p", {{50}}).Group("next", {{60}});
   groups.Fail("q");
@@ -112,7 +114,7 @@ TEST(SignatureTest, ASmallerGroupSpeaksForTheOthersFromNowOn) {
   EXPECT_TRUE(groups.Skips("next"));
 }
 
-TEST(SignatureTest, OtherConstraintsAreAnotherMatter) {
+TEST(SignatureTest, AGroupWithOtherConstraintsIsTried) {
   Signatures groups;
   groups.Group("q", {{100}});
   groups.maker.Pending("ns/p", {.millicpu = 100, .node_selector = {{"zone", "a"}}});
@@ -121,7 +123,7 @@ TEST(SignatureTest, OtherConstraintsAreAnotherMatter) {
   EXPECT_FALSE(groups.Skips("p"));
 }
 
-TEST(SignatureTest, PodsThatRunDoNotCount) {  // spec 2 E10
+TEST(SignatureTest, RunningPodsDoNotCount) {  // spec 2 E10
   Signatures groups;
   groups.Group("q", {{100}}).Group("p", {{100}});
   groups.maker.Running("ns/p", {.millicpu = 700, .node = "n", .node_selector = {{"zone", "a"}}});
@@ -129,7 +131,7 @@ TEST(SignatureTest, PodsThatRunDoNotCount) {  // spec 2 E10
   EXPECT_TRUE(groups.Skips("p"));
 }
 
-TEST(SignatureTest, SwitchedOffNoGroupIsSkipped) {
+TEST(SignatureTest, NoGroupIsSkippedWithoutSignatures) {
   Signatures groups;
   groups.maker.params().use_scheduling_signatures = false;
   groups.Group("q", {{100}});
@@ -137,22 +139,22 @@ TEST(SignatureTest, SwitchedOffNoGroupIsSkipped) {
   EXPECT_FALSE(groups.Skips("q"));
 }
 
-TEST(SignatureScopeTest, AQueueSpeaksForItselfOrForAll) {  // spec 2 R1
+TEST(SignatureScopeTest, AFailureAppliesToTheQueueOrToTheCluster) {  // spec 2 R1
   for (const Scope scope : {Scope::kQueue, Scope::kCluster}) {
     TestCycle cycle(MakeCluster().Queue("a").Queue("b").Node("n").Pending("a/g").Pending("b/g"));
     cycle.switches.Set(Switch::kSignatureSkip, false);
     FailedGroups failed(cycle.view, scope);
     failed.Add(cycle.rooms.Group("a/g"));
-    EXPECT_TRUE(failed.Knows(cycle.rooms.Group("a/g")));
-    EXPECT_EQ(failed.Knows(cycle.rooms.Group("b/g")), scope == Scope::kCluster);
+    EXPECT_TRUE(failed.Includes(cycle.rooms.Group("a/g")));
+    EXPECT_EQ(failed.Includes(cycle.rooms.Group("b/g")), scope == Scope::kCluster);
   }
 }
 
-TEST(SignatureScopeTest, ByDefaultNoGroupSpeaksForAnother) {  // spec 2 W6
+TEST(SignatureScopeTest, ByDefaultAFailureAppliesToNoOtherGroup) {  // spec 2 W6
   TestCycle cycle(MakeCluster().Queue("a").Node("n").Pending("a/g"));
   FailedGroups failed(cycle.view, Scope::kQueue);
   failed.Add(cycle.rooms.Group("a/g"));
-  EXPECT_FALSE(failed.Knows(cycle.rooms.Group("a/g")));
+  EXPECT_FALSE(failed.Includes(cycle.rooms.Group("a/g")));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ int64_t Bounded(Wide value) { return value > kUnknown ? kUnknown : static_cast<i
 Wide CeilOf(Wide dividend, Wide divisor) { return (dividend + divisor - 1) / divisor; }
 
 // The GPUs of all pods that hold nodes or wait for them.
-int64_t MicroGpusAskedFor(const Cluster& cluster, const PodOrder& order, PodGroupId group) {
+int64_t RequestedMicroGpus(const Cluster& cluster, const PodOrder& order, PodGroupId group) {
   return MicroGpusOf(cluster, order, group, [](PodStatus status) {
     return IsActiveAllocated(status) || status == PodStatus::kPending ||
            status == PodStatus::kGated;
@@ -148,7 +148,7 @@ void JobOrder::SetFinishTime(const PodOrder& order, const Whole& whole, Job* job
   // Alone it would have an equal part of the cluster, one part per group; if it requests more, it
   // takes longer in proportion.
   const Wide asked =
-      Wide{MicroGpusAskedFor(cluster_, order, job->group)} * whole.groups[job->queue];
+      Wide{RequestedMicroGpus(cluster_, order, job->group)} * whole.groups[job->queue];
   Wide alone = estimate_ns;
   if (whole.micro_gpus > 0 && asked > whole.micro_gpus) alone = alone * asked / whole.micro_gpus;
   job->per = std::max<int64_t>(Bounded(alone), 1);
@@ -166,7 +166,7 @@ void JobOrder::SetPriority(const PodOrder& order, const Whole& whole, Job* job) 
   const PodGroupColumns& groups = cluster_.pod_groups();
   double size = 0;
   if (options_.weight_size > 0 && whole.micro_gpus > 0) {
-    size = std::min(1.0, static_cast<double>(MicroGpusAskedFor(cluster_, order, job->group)) /
+    size = std::min(1.0, static_cast<double>(RequestedMicroGpus(cluster_, order, job->group)) /
                              static_cast<double>(whole.micro_gpus));
   }
   if (options_.favor_small) size = 1 - size;

@@ -98,14 +98,14 @@ TEST(JobOrderTest, EachPolicyHasAName) {
   EXPECT_EQ(JobPolicyOf("lifo"), std::nullopt);
 }
 
-TEST(JobOrderTest, FifoIsByAgeThenByName) {
+TEST(JobOrderTest, FifoSortsByAgeThenByName) {
   const Rig rig({{.name = "b", .age_s = 5}, {.name = "c", .age_s = 9}, {.name = "a", .age_s = 5}},
                 Options(JobPolicy::kFifo));
   EXPECT_THAT(rig.Names(), ElementsAre("c", "a", "b"));
   EXPECT_FALSE(rig.IsBetter("a", "b") || rig.IsBetter("b", "a")) << "equal keys";
 }
 
-TEST(JobOrderTest, ShortestFirstIsByEstimateAndWithoutOneLast) {
+TEST(JobOrderTest, ShortestFirstSortsByEstimateAndPutsGroupsWithoutOneLast) {
   const std::vector<Job> jobs = {{.name = "unknown", .age_s = 90},
                                  {.name = "long", .age_s = 50, .estimate_s = 700},
                                  {.name = "short", .age_s = 5, .estimate_s = 30},
@@ -116,7 +116,7 @@ TEST(JobOrderTest, ShortestFirstIsByEstimateAndWithoutOneLast) {
               ElementsAre("begun", "short", "long", "unknown"));
 }
 
-TEST(JobOrderTest, WhatRunsHasLessLeftWithEachSecond) {
+TEST(JobOrderTest, TheRemainingTimeOfARunningGroupShrinks) {
   const std::vector<Job> jobs = {{.name = "runs", .estimate_s = 100, .started_s = 60},
                                  {.name = "waits", .estimate_s = 45}};
   EXPECT_TRUE(Rig(jobs, Options(JobPolicy::kShortestRemaining)).IsBetter("runs", "waits"));
@@ -129,7 +129,7 @@ TEST(JobOrderTest, WhatRunsHasLessLeftWithEachSecond) {
       << "the waiting group gains nothing by that; then the estimate is used up";
 }
 
-TEST(JobOrderTest, LeastServiceGoesByLevels) {
+TEST(JobOrderTest, LeastServiceSortsByLevel) {
   const std::vector<Job> jobs = {
       {.name = "two", .age_s = 9, .run_s = 99, .started_s = 1, .gpus = 2},
       {.name = "one", .age_s = 8, .run_s = 60, .started_s = 10},
@@ -152,7 +152,7 @@ TEST(JobOrderTest, AThresholdIsReachedSoonerWithMoreGpus) {
   EXPECT_EQ(rig.NextChange(false), 23'333'333'334);
 }
 
-TEST(JobOrderTest, FinishTimeFairnessIsTheRatioToTheTimeAlone) {
+TEST(JobOrderTest, FinishTimeFairnessIsTheRatioToTheRunTimeAlone) {
   const std::vector<Job> jobs = {{.name = "a", .age_s = 100, .estimate_s = 100},
                                  {.name = "b", .age_s = 90, .estimate_s = 50},
                                  {.name = "wide", .age_s = 90, .estimate_s = 50, .gpus = 8}};
@@ -197,7 +197,7 @@ TEST(JobOrderTest, AgeCountsUpToTheMaximum) {
   EXPECT_EQ(rig.NextChange(true), 100 * kSecondNs) << "then they are equal";
 }
 
-TEST(JobOrderTest, WithoutWaitingGroupsNothingIsWaitedFor) {
+TEST(JobOrderTest, WithoutWaitingGroupsThereIsNoNextChange) {
   for (const auto policy : {JobPolicy::kLeastService, JobPolicy::kFinishTime})
     EXPECT_EQ(Rig({{.name = "a", .started_s = 5}}, Options(policy)).NextChange(true), -1);
 }
@@ -257,7 +257,7 @@ std::map<std::pair<std::string, std::string>, bool> Pairs(const Rig& rig, bool o
   return pairs;
 }
 
-TEST(JobOrderTest, TheOrderStaysUntilItIsSaidToChange) {
+TEST(JobOrderTest, TheOrderStaysUntilItsNextChange) {
   int changes = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));

@@ -23,15 +23,16 @@ class Preempt final : public EvictionAction {
     return cycle.lists().bounds_in[groups.queue[group]].lowest_priority < groups.priority[group];
   }
 
-  bool IsHopeless(CycleView& cycle, PodGroupId group) override {
+  bool CannotSucceed(CycleView& cycle, PodGroupId group) override {
     // A group that may not exceed its quota cannot gain from evictions (spec 1 F99).
     const Cluster& cluster = *cycle.cluster;
     if (!options_.check_capacity || cluster.pod_groups().preemptible[group] != 0) return false;
-    AskedAmount asked(cycle.switches->on(Switch::kQuotaEpsilon) ? Adding::kExact : Adding::kAsKai);
+    RequestedAmount requested(cycle.switches->on(Switch::kQuotaEpsilon) ? Adding::kExact
+                                                                        : Adding::kAsKai);
     for (const PodId pod : cycle.order->PodsToPlace(group))
-      asked += cluster.ClassOf(pod).gate_requested;
+      requested += cluster.ClassOf(pod).gate_requested;
     const QueueId queue = cluster.pod_groups().queue[group];
-    return !CheckNonPreemptibleQuota(cycle.shares->table(), queue, asked).fits();
+    return !CheckNonPreemptibleQuota(cycle.shares->table(), queue, requested).fits();
   }
 
   std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {

@@ -48,7 +48,7 @@ TEST(PreemptTest, EvictsNoMoreThanItNeedsTheYoungestFirst) {
               PlanIs(Evicts("q/c-0"), Evicts("q/b-0"), Pipelines("q/new-0", "n1")));
 }
 
-TEST(PreemptTest, AsKaiAPodThatWasEvictedTwiceCountsAsTwoThatAreGone) {  // decision 0008
+TEST(PreemptTest, AsKaiAPodThatWasEvictedTwiceCountsAsTwo) {  // decision 0008
   ClusterMaker maker = MakeCluster();
   for (const char* node : {"n1", "n2", "n3"})
     maker.Node(node, {.gpus = 1}).Running("ns/old", {.gpus = 1, .node = node, .priority = 50});
@@ -59,7 +59,7 @@ TEST(PreemptTest, AsKaiAPodThatWasEvictedTwiceCountsAsTwoThatAreGone) {  // deci
       << "ns/old-2 twice, so that none of three counts as left";
 }
 
-TEST(PreemptTest, EqualsAndBettersAreLeftAlone) {
+TEST(PreemptTest, EqualAndHigherPrioritiesAreNotEvicted) {
   for (const int64_t priority : {49, 50}) {
     EXPECT_THAT(Preempt(FullNode(50).Pending("q/new", {.gpus = 1, .priority = priority})),
                 PlanIs());
@@ -68,11 +68,11 @@ TEST(PreemptTest, EqualsAndBettersAreLeftAlone) {
               PlanIs(Evicts("q/c-0"), Pipelines("q/new-0")));
 }
 
-TEST(PreemptTest, OtherQueuesAreLeftAlone) {
+TEST(PreemptTest, GroupsOfOtherQueuesAreNotEvicted) {
   EXPECT_THAT(Preempt(FullNode().Pending("other/new", {.gpus = 1, .priority = 75})), PlanIs());
 }
 
-TEST(PreemptTest, WhatIsNotPreemptibleIsNeverAVictim) {
+TEST(PreemptTest, ANonPreemptibleGroupIsNeverAVictim) {
   const auto of = [](const char* preemptibility) {
     return MakeCluster()
         .Node("n1", {.gpus = 1})
@@ -84,12 +84,12 @@ TEST(PreemptTest, WhatIsNotPreemptibleIsNeverAVictim) {
   EXPECT_THAT(Preempt(of("non-preemptible")), PlanIs());
 }
 
-TEST(PreemptTest, WhatIsNotPreemptibleMayPreempt) {  // spec 1 F100
+TEST(PreemptTest, ANonPreemptibleGroupMayPreempt) {  // spec 1 F100
   EXPECT_THAT(Preempt(FullNode().Pending("q/new", {.gpus = 1, .priority = 100})),
               PlanIs(Evicts("q/c-0"), Pipelines("q/new-0")));
 }
 
-TEST(PreemptTest, WhatWouldExceedTheQuotaEvictsNothing) {  // spec 1 F99, spec 2 E18
+TEST(PreemptTest, AGroupThatWouldExceedTheQuotaEvictsNothing) {  // spec 1 F99, spec 2 E18
   const auto of = [](double deserved, const char* preemptibility) {
     return MakeCluster()
         .Queue("q", {.deserved_gpus = deserved})
@@ -102,7 +102,7 @@ TEST(PreemptTest, WhatWouldExceedTheQuotaEvictsNothing) {  // spec 1 F99, spec 2
   EXPECT_THAT(Preempt(of(0, "preemptible")), PlanIs(Evicts("q/old-0"), Pipelines("q/new-0")));
 }
 
-TEST(PreemptTest, WithoutThePluginOfQuotasThoseThatExceedThemPreempt) {
+TEST(PreemptTest, WithoutTheQuotaPluginGroupsAboveTheirQuotaPreempt) {
   EXPECT_THAT(Preempt(MakeCluster()
                           .Queue("q", {.deserved_gpus = 0})
                           .Node("n1", {.gpus = 1})
@@ -118,7 +118,7 @@ TEST(PreemptTest, AGroupThatIsNotReadyEvictsNothing) {
               PlanIs());
 }
 
-TEST(PreemptTest, StuckPodsAreNoVictimsTheirSiblingsAre) {  // spec 2 E2
+TEST(PreemptTest, OverduePodsAreNoVictimsButTheirSiblingsAre) {  // spec 2 E2
   ClusterMaker maker = MakeCluster()
                            .Node("n1", {.gpus = 2})
                            .Releasing("ns/stuck", {.gpus = 1, .node = "n1"})
@@ -130,7 +130,7 @@ TEST(PreemptTest, StuckPodsAreNoVictimsTheirSiblingsAre) {  // spec 2 E2
   EXPECT_THAT(Preempt(maker), PlanIs());
 }
 
-TEST(PreemptTest, WhatIsBeingFreedIsNotAskedForTwice) {
+TEST(PreemptTest, NoPodIsEvictedIfResourcesAreBeingFreed) {
   // allocate pipelines onto releasing resources; no eviction is needed after that.
   const ClusterMaker maker = FullNode()
                                  .Node("n2", {.gpus = 1})
@@ -139,7 +139,7 @@ TEST(PreemptTest, WhatIsBeingFreedIsNotAskedForTwice) {
   EXPECT_THAT(RunActions("allocate, preempt", maker), PlanIs(Pipelines("q/new-0", "n2")));
 }
 
-TEST(PreemptTest, AGroupThatFindsNoVictimsStillStandsForItsQueue) {  // spec 1 F65
+TEST(PreemptTest, AGroupWithoutVictimsStillDeterminesTheOrderOfItsQueue) {  // spec 1 F65
   // d and e hold one GPU each and deserve two. d/wide/big comes first in d and would exceed that,
   // so e goes first, although big itself finds no victims.
   ClusterMaker maker = MakeCluster()
@@ -180,7 +180,7 @@ TEST(PreemptTest, AnElasticGroupGetsOneIncrementPerCycle) {  // spec 2 V16
       PlanIs(Evicts("q/c-0"), Pipelines("q/new-0")));
 }
 
-TEST(PreemptTest, AVictimGangGoesWhole) {
+TEST(PreemptTest, AVictimGangIsEvictedWhole) {
   EXPECT_THAT(
       Preempt(MakeCluster()
                   .Node("n1", {.gpus = 3})
@@ -190,7 +190,7 @@ TEST(PreemptTest, AVictimGangGoesWhole) {
       PlanIs(Evicts(3, "ns/gang"), Pipelines("ns/new-0")));
 }
 
-TEST(PreemptTest, OneAfterAnotherEachFindsItsOwnVictims) {
+TEST(PreemptTest, SeveralGroupsFindDifferentVictims) {
   EXPECT_THAT(
       Preempt(FullNode()
                   .Pending("q/first", {.gpus = 1, .priority = 90})
@@ -200,7 +200,7 @@ TEST(PreemptTest, OneAfterAnotherEachFindsItsOwnVictims) {
 
 // ---- messages (spec 2 R6)
 
-TEST(PreemptTest, SaysForWhichGroup) {
+TEST(PreemptTest, TheMessageNamesThePreemptor) {
   const Plan plan = Preempt(FullNode().Pending("q/new", {.gpus = 1, .priority = 75}));
   EXPECT_THAT(EvictionMessages(plan),
               ElementsAre("Pod q/c-0 was preempted by higher priority workload q/new"));
@@ -209,7 +209,7 @@ TEST(PreemptTest, SaysForWhichGroup) {
   EXPECT_EQ(plan.cluster->PodGroupName(plan.decisions[0].for_group), "q/new");
 }
 
-TEST(PreemptTest, OnlyAGroupThatLostAPodIsRememberedAsEvicted) {  // spec 2 T7
+TEST(PreemptTest, TheEvictionTimeIsSetOnlyForGroupsThatLostAPod) {  // spec 2 T7
   const Plan plan = Preempt(FullNode().Pending("q/new", {.gpus = 1, .priority = 75}));
   EXPECT_TRUE(OutcomeOf(plan, "q/c").writes.last_eviction);
   EXPECT_FALSE(OutcomeOf(plan, "q/b").writes.last_eviction);
@@ -231,20 +231,20 @@ Plan PreemptProtected(int64_t gpus, int64_t min_member, int64_t seconds) {
   return Preempt(maker);
 }
 
-TEST(PreemptProtectionTest, AGangThatHasJustStartedIsLeftAlone) {
+TEST(PreemptProtectionTest, AGangThatHasJustStartedIsProtected) {
   EXPECT_THAT(PreemptProtected(1, 2, /*seconds=*/2), PlanIs());
   EXPECT_THAT(PreemptProtected(1, 2, /*seconds=*/1), PlanIs(Evicts(2, "q/e"), Pipelines("q/new")))
       << "the protection has just ended";
   EXPECT_THAT(PreemptProtected(1, 2, /*seconds=*/0), PlanIs(Evicts(2, "q/e"), Pipelines("q/new")));
 }
 
-TEST(PreemptProtectionTest, AnElasticGroupMayLoseWhatIsAboveItsMinimum) {  // spec 1 F104, F106
+TEST(PreemptProtectionTest, AnElasticGroupMayLosePodsAboveItsMinimum) {  // spec 1 F104, F106
   EXPECT_THAT(PreemptProtected(1, 1, /*seconds=*/2), PlanIs(Evicts("q/e-1"), Pipelines("q/new")));
   EXPECT_THAT(PreemptProtected(2, 1, /*seconds=*/2), PlanIs());
   EXPECT_THAT(PreemptProtected(2, 1, /*seconds=*/1), PlanIs(Evicts(2, "q/e"), Pipelines("q/new")));
 }
 
-TEST(PreemptProtectionTest, WhatTheQueueGrantsForReclaimDoesNotCount) {
+TEST(PreemptProtectionTest, TheReclaimRuntimeOfTheQueueDoesNotCount) {
   ClusterMaker maker = MakeCluster()
                            .Queue("q")
                            .Node("n1", {.gpus = 1})
@@ -265,33 +265,34 @@ ClusterMaker Delayed(int64_t delay_s, int64_t created_ago_s) {
   return maker;
 }
 
-TEST(PreemptionDelayTest, InItsDelayAGroupEvictsNothingAndSaysSo) {
+TEST(PreemptionDelayTest, ADelayedGroupEvictsNothingAndHasAReason) {
   const Plan plan = Preempt(Delayed(300, 60));
   EXPECT_THAT(plan, PlanIs());
   EXPECT_THAT(plan, Reasons("q/new", reason_codes::kPreemptionDelay));
   // kTestNowNs is a million seconds, 13:46:40 on 12 January 1970; the delay ends 240 s later.
-  EXPECT_THAT(plan, Says("q/new", testing::HasSubstr(
+  EXPECT_THAT(plan,
+              HasMessage("q/new", testing::HasSubstr(
                                       "Workload is within its preemption delay window (5m0s) and "
                                       "may not trigger evictions before 1970-01-12T13:50:40Z")));
 }
 
-TEST(PreemptionDelayTest, AfterItTheGroupPreempts) {
+TEST(PreemptionDelayTest, TheGroupPreemptsAfterItsDelay) {
   EXPECT_THAT(Preempt(Delayed(300, 300)), PlanIs(Evicts("q/c-0"), Pipelines("q/new-0")));
   EXPECT_THAT(Preempt(Delayed(0, 0)), PlanIs(Evicts("q/c-0"), Pipelines("q/new-0")));
 }
 
-TEST(PreemptionDelayTest, ItRunsAnewFromTheLastEviction) {
+TEST(PreemptionDelayTest, TheLastEvictionRestartsTheDelay) {
   ClusterMaker maker = Delayed(300, 1000);
   maker.rows().pod_groups.back().last_eviction_ns = kTestNowNs - 60 * kSecondNs;
   EXPECT_THAT(Preempt(maker), PlanIs());
 }
 
-TEST(PreemptionDelayTest, ItIsSaidOnceHoweverManyActionsRun) {  // spec 2 E12
+TEST(PreemptionDelayTest, TheReasonIsReportedOnceForAllActions) {  // spec 2 E12
   const Plan plan = RunActions("consolidation, reclaim, preempt", Delayed(300, 60));
-  int said = 0;
-  for (const ToldReason& reason : OutcomeOf(plan, "q/new").reasons)
-    said += reason.code == reason_codes::kPreemptionDelay ? 1 : 0;
-  EXPECT_EQ(said, 1);
+  int reports = 0;
+  for (const ReportedReason& reason : OutcomeOf(plan, "q/new").reasons)
+    reports += reason.code == reason_codes::kPreemptionDelay ? 1 : 0;
+  EXPECT_EQ(reports, 1);
 }
 
 TEST(PreemptionDelayTest, ADelayedGroupIsStillAllocatedAndStillAVictim) {  // spec 2 E12
@@ -307,7 +308,7 @@ TEST(PreemptionDelayTest, ADelayedGroupIsStillAllocatedAndStillAVictim) {  // sp
 
 // ---- pods that the cycle itself placed (switch same_cycle_eviction)
 
-TEST(PreemptTest, WhatThisCyclePlacedIsNoVictimOfIt) {
+TEST(PreemptTest, PodsPlacedInThisCycleAreNoVictims) {
   // The gang comes first and finds no room; low takes the only free GPU.
   const ClusterMaker maker =
       MakeCluster()
@@ -340,7 +341,7 @@ ClusterMaker SlowThenQuick() {
 }
 constexpr char kOneScenarioEach[] = R"(, "scenarioSearchBudgets": {"maxScenarios": {"job": 1}})";
 
-TEST(PreemptBudgetTest, ASearchThatEndsEarlySaysSoAndTheNextGroupIsTried) {  // switch slow_job
+TEST(PreemptBudgetTest, ASearchThatEndsEarlyHasAReasonAndTheNextGroupIsTried) {  // switch slow_job
   const Plan unlimited = Preempt(SlowThenQuick());
   EXPECT_THAT(unlimited, PlanIs(Evicts("q/y-0"), Pipelines("q/quick-0", "n2")));
   EXPECT_THAT(unlimited, Not(Reasons("q/slow", reason_codes::kSearchBudgetSpent)));
@@ -356,14 +357,14 @@ TEST(PreemptBudgetTest, AsKaiOneSlowGroupEndsTheAction) {  // spec 2 W4
   EXPECT_THAT(plan, Not(Reasons("q/quick", reason_codes::kSearchBudgetSpent)));
 }
 
-TEST(PreemptBudgetTest, WhenTheActionHasNothingLeftNoGroupIsTried) {
+TEST(PreemptBudgetTest, WithoutBudgetOfTheActionNoGroupIsTried) {
   const Plan plan =
       Preempt(SlowThenQuick(), R"(, "scenarioSearchBudgets": {"maxScenarios": {"action": 0}})");
   EXPECT_THAT(plan, PlanIs());
   EXPECT_THAT(plan, Reasons("q/slow", reason_codes::kSearchBudgetSpent));
 }
 
-TEST(PreemptBudgetTest, WhereNoVictimIsLeftNoBudgetIsToBlame) {
+TEST(PreemptBudgetTest, WithoutVictimsTheBudgetIsNotTheReason) {
   // The action may try one scenario, and q/first uses it.
   const Plan plan = Preempt(MakeCluster()
                                 .Node("n1", {.gpus = 1})
@@ -375,7 +376,7 @@ TEST(PreemptBudgetTest, WhereNoVictimIsLeftNoBudgetIsToBlame) {
   EXPECT_THAT(plan, Not(Reasons("q/second", reason_codes::kSearchBudgetSpent)));
 }
 
-TEST(PreemptBudgetTest, AGangThatWasEvictedAsStaleIsNoVictimThatABudgetCouldFind) {
+TEST(PreemptBudgetTest, AnEvictedStaleGangIsNoVictimForTheBudgetReason) {
   ClusterMaker maker =
       MakeCluster()
           .Node("n1", {.gpus = 1})
@@ -390,7 +391,7 @@ TEST(PreemptBudgetTest, AGangThatWasEvictedAsStaleIsNoVictimThatABudgetCouldFind
 
 // ---- depth
 
-TEST(PreemptTest, TheDepthIsItsOwn) {  // spec 2 C9
+TEST(PreemptTest, PreemptHasItsOwnDepth) {  // spec 2 C9
   const ClusterMaker maker = FullNode()
                                  .Pending("q/first", {.gpus = 1, .priority = 90})
                                  .Pending("q/second", {.gpus = 1, .priority = 80});

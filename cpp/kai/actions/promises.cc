@@ -74,7 +74,7 @@ class GroupKeeper {
             !cycle_.placer->PlaceOn(takers[i], places_[i].node, cycle_.statement))
           states_[i] = State::kEnds;
       }
-    } while (LetGoOfParts());
+    } while (ReleaseParts());
     if (cycle_.statement->Mark() > before.changes) Grant(cycle_, group_, before);
     for (size_t i = 0; i < places_.size(); ++i) {
       const bool is_held = states_[i] == State::kHeld;
@@ -89,7 +89,7 @@ class GroupKeeper {
 
   // A gang, and each part of a group with a minimum of its own, is held completely or not at all.
   // True: some held places were given up.
-  bool LetGoOfParts() {
+  bool ReleaseParts() {
     const SubGroupColumns& sets = cycle_.cluster->sub_groups();
     for (size_t i = 0; i < places_.size(); ++i) {
       if (states_[i] != State::kHeld) continue;
@@ -99,16 +99,16 @@ class GroupKeeper {
       }
       if (!broken.valid()) continue;
       // Its missing pods may still come.
-      LetGo(broken, cycle_.order->SetIsReady(broken) ? State::kEnds : State::kRests);
+      Release(broken, cycle_.order->SetIsReady(broken) ? State::kEnds : State::kRests);
       return true;
     }
     if (std::ranges::count(states_, State::kHeld) == 0 || cycle_.placer->IsInItsDomains(group_))
       return false;
-    LetGo(cycle_.cluster->pod_groups().root[group_], State::kEnds);
+    Release(cycle_.cluster->pod_groups().root[group_], State::kEnds);
     return true;
   }
 
-  void LetGo(SubGroupId set, State state) {
+  void Release(SubGroupId set, State state) {
     for (size_t i = 0; i < places_.size(); ++i) {
       if (states_[i] == State::kHeld && cycle_.order->IsWithin(places_[i].pod_set, set))
         states_[i] = state;

@@ -52,7 +52,7 @@ std::string Kept(const Plan& plan, const Promised& promised) {
   return text;
 }
 
-TEST(PromisesTest, AnIdlePlaceIsGivenThoughAnotherGroupComesFirst) {
+TEST(PromisesTest, AnIdlePlaceIsKeptEvenIfAnotherGroupComesFirst) {
   const ClusterMaker maker = MakeCluster()
                                  .Node("n", {.gpus = 1})
                                  .Pending("ns/first", {.gpus = 1})
@@ -65,7 +65,7 @@ TEST(PromisesTest, AnIdlePlaceIsGivenThoughAnotherGroupComesFirst) {
   EXPECT_EQ(Kept(plan, promised), "ns/late-0 on n; ") << "until it has started";
 }
 
-TEST(PromisesTest, AnIdlePlaceIsGivenThoughAnotherNodeWouldBeBetter) {
+TEST(PromisesTest, AnIdlePlaceIsKeptEvenIfAnotherNodeIsBetter) {
   EXPECT_THAT(
       RunWith(
           MakeCluster().Node("a", {.gpus = 1}).Node("b", {.gpus = 2}).Pending("ns/g", {.gpus = 1}),
@@ -73,7 +73,7 @@ TEST(PromisesTest, AnIdlePlaceIsGivenThoughAnotherNodeWouldBeBetter) {
       PlanIs(Binds("ns/g-0", "b")));
 }
 
-TEST(PromisesTest, APlaceThatOthersAreLeavingIsPromisedAgain) {
+TEST(PromisesTest, APlaceWithTerminatingPodsIsPipelinedAgain) {
   EXPECT_THAT(RunWith(MakeCluster()
                           .Node("n", {.gpus = 1})
                           .Releasing("ns/old", {.gpus = 1, .node = "n"})
@@ -95,7 +95,7 @@ TEST(PromisesTest, APlaceWithoutRoomIsLost) {
   EXPECT_EQ(Kept(plan, promised), "");
 }
 
-TEST(PromisesTest, OnlyPartOfAGangIsNotHeld) {
+TEST(PromisesTest, APartOfAGangDoesNotKeepItsPlaces) {
   const Promised promised = {{"ns/gang-0", "a"}, {"ns/gang-1", "b"}};
   const Plan plan = RunWith(MakeCluster()
                                 .Node("a", {.gpus = 1})
@@ -108,7 +108,7 @@ TEST(PromisesTest, OnlyPartOfAGangIsNotHeld) {
   EXPECT_EQ(Kept(plan, promised), "");
 }
 
-TEST(PromisesTest, PodsThatLeaveDoNotMakeAGangWhole) {
+TEST(PromisesTest, TerminatingPodsDoNotCompleteAGang) {
   const Promised promised = {{"ns/gang-1", "b"}};
   const Plan plan = RunWith(MakeCluster()
                                 .Node("a", {.gpus = 1})
@@ -120,7 +120,7 @@ TEST(PromisesTest, PodsThatLeaveDoNotMakeAGangWhole) {
   EXPECT_EQ(Kept(plan, promised), "rests on b; ") << "the other pod may come back";
 }
 
-TEST(PromisesTest, OfTwoSubGroupsTheOneThatIsWholeIsHeld) {
+TEST(PromisesTest, ACompleteSubGroupKeepsItsPlaces) {
   ClusterMaker maker = MakeCluster()
                            .Node("a", {.gpus = 2})
                            .Node("b", {.gpus = 1})
@@ -140,7 +140,7 @@ TEST(PromisesTest, OfTwoSubGroupsTheOneThatIsWholeIsHeld) {
   EXPECT_EQ(Kept(plan, promised), "ns/g-0 on a; ns/g-1 on a; ");
 }
 
-TEST(PromisesTest, OfAnElasticGroupTheOtherPlacesAreHeld) {
+TEST(PromisesTest, AnElasticGroupKeepsItsOtherPlaces) {
   const Promised promised = {{"ns/g-0", "a"}, {"ns/g-1", "b"}};
   const Plan plan = RunWith(MakeCluster()
                                 .Node("a", {.gpus = 1})
@@ -153,7 +153,7 @@ TEST(PromisesTest, OfAnElasticGroupTheOtherPlacesAreHeld) {
   EXPECT_EQ(Kept(plan, promised), "ns/g-0 on a; ");
 }
 
-TEST(PromisesTest, AGangOfWhichOnePodHasToWaitWaitsWhole) {
+TEST(PromisesTest, AGangIsPipelinedWholeIfOnePodHasToWait) {
   EXPECT_THAT(RunWith(MakeCluster()
                           .Node("a", {.gpus = 1})
                           .Node("b", {.gpus = 1})
@@ -163,7 +163,7 @@ TEST(PromisesTest, AGangOfWhichOnePodHasToWaitWaitsWhole) {
               PlanIs(Pipelines("ns/gang-1", "b"), Pipelines("ns/gang-0", "a")));
 }
 
-TEST(PromisesTest, ALimitIsInTheWay) {
+TEST(PromisesTest, APlaceAboveALimitIsLost) {
   const Promised promised = {{"q/g-0", "n"}};
   const Plan plan = RunWith(MakeCluster()
                                 .Queue("q", {.limit_gpus = 1})
@@ -177,7 +177,7 @@ TEST(PromisesTest, ALimitIsInTheWay) {
   EXPECT_EQ(Kept(plan, promised), "");
 }
 
-TEST(PromisesTest, APodThatHasStartedLeavesNothingToOthersOfItsGroup) {
+TEST(PromisesTest, APodThatHasStartedDoesNotPassItsPlaceToItsGroup) {
   const Promised promised = {{"ns/g-0", "n"}};
   const Plan plan = RunWith(MakeCluster()
                                 .Node("n", {.gpus = 2})
@@ -189,7 +189,7 @@ TEST(PromisesTest, APodThatHasStartedLeavesNothingToOthersOfItsGroup) {
   EXPECT_EQ(Kept(plan, promised), "");
 }
 
-TEST(PromisesTest, APodTakesOnePlace) {
+TEST(PromisesTest, APodUsesOnePlace) {
   const Promised promised = {{"ns/g-0", "a"}, {"ns/g-0", "b"}};
   const Plan plan = RunWith(
       MakeCluster().Node("a", {.gpus = 1}).Node("b", {.gpus = 1}).Pending("ns/g", {.gpus = 1}),
@@ -198,7 +198,7 @@ TEST(PromisesTest, APodTakesOnePlace) {
   EXPECT_EQ(Kept(plan, promised), "ns/g-0 on a; rests on b; ");
 }
 
-TEST(PromisesTest, APodThatLeavesHoldsTheNodeThatItMovesTo) {
+TEST(PromisesTest, ATerminatingPodKeepsThePlaceThatItMovesTo) {
   const ClusterMaker maker = MakeCluster()
                                  .Node("a", {.gpus = 1})
                                  .Node("b", {.gpus = 1})
@@ -216,7 +216,7 @@ TEST(PromisesTest, APodThatLeavesHoldsTheNodeThatItMovesTo) {
   EXPECT_EQ(Kept(stays, same), "rests on a; ");
 }
 
-TEST(PromisesTest, APlaceRestsWhileItsGroupLacksPods) {
+TEST(PromisesTest, APlaceIsKeptWhileItsGroupLacksPods) {
   const ClusterMaker maker = MakeCluster()
                                  .Node("n", {.gpus = 1})
                                  .Pending("ns/gang", {.gpus = 1, .min_member = 2})
@@ -230,7 +230,7 @@ TEST(PromisesTest, APlaceRestsWhileItsGroupLacksPods) {
   EXPECT_EQ(Kept(RunWith(maker, promised, R"({"actions": "allocate"})", kEndsNs), promised), "");
 }
 
-TEST(PromisesTest, AGangThatHasToShareARackIsHeldInOneOnly) {
+TEST(PromisesTest, AGangThatNeedsOneRackKeepsPlacesInOneOnly) {
   ClusterMaker maker = MakeCluster()
                            .Add(TopologyRow{.name = "t", .levels = {{"rack", ""}}})
                            .Node("a", {.gpus = 1, .labels = {{"rack", "r1"}}})
@@ -245,10 +245,10 @@ TEST(PromisesTest, AGangThatHasToShareARackIsHeldInOneOnly) {
   const Plan apart = RunWith(maker, promised);
   EXPECT_THAT(apart, PlanIs());
   EXPECT_EQ(Kept(apart, promised), "");
-  EXPECT_THAT(apart, Says("ns/gang", HasSubstr("rack")));
+  EXPECT_THAT(apart, HasMessage("ns/gang", HasSubstr("rack")));
 }
 
-TEST(PromisesTest, NothingIsGivenWhereACycleGivesNothingOrForgets) {
+TEST(PromisesTest, PlacesAreNotUsedWithoutAllocateOrAsKai) {
   const ClusterMaker maker = MakeCluster().Node("n", {.gpus = 1}).Pending("ns/g", {.gpus = 1});
   EXPECT_THAT(RunWith(maker, {{"ns/g-0", "n"}}, R"({"actions": "reclaim"})"), PlanIs());
   EXPECT_THAT(

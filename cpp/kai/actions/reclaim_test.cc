@@ -20,7 +20,7 @@ Plan Reclaim(const ClusterMaker& maker, std::string_view config = "") {
 
 // ---- how much it takes (spec 1 F84, F90)
 
-TEST(ReclaimTest, TakesOnlyWhatTheStarvedQueueIsOwed) {
+TEST(ReclaimTest, ReclaimsOnlyUpToTheDeservedAmount) {
   EXPECT_THAT(Reclaim(MakeCluster()
                           .Queue("vision", {.deserved_gpus = 2})
                           .Queue("speech", {.deserved_gpus = 6})
@@ -42,7 +42,7 @@ ClusterMaker TwoAndTwo(int held_by_b, const PodsSpec& waiting = {.gpus = 1}) {
   return maker.Pending("b/new", waiting);
 }
 
-TEST(ReclaimTest, GoesUpToTheFairShareAndNotBeyond) {
+TEST(ReclaimTest, ReclaimsUpToTheFairShareOnly) {
   EXPECT_THAT(Reclaim(TwoAndTwo(0)), PlanIs(Evicts("a/x-3"), Pipelines("b/new-0")));
   EXPECT_THAT(Reclaim(TwoAndTwo(1)), PlanIs(Evicts("a/x-2"), Pipelines("b/new-0")))
       << "exactly the fair share";
@@ -50,7 +50,7 @@ TEST(ReclaimTest, GoesUpToTheFairShareAndNotBeyond) {
   EXPECT_THAT(Reclaim(TwoAndTwo(1, {.gpus = 2})), PlanIs()) << "one GPU too many";
 }
 
-TEST(ReclaimTest, MoreThanTheFairShareOfAnyResourceIsTooMuch) {
+TEST(ReclaimTest, RefusesAGroupAboveTheFairShareOfAnyResource) {
   // It deserves the GPU, but its fair share of cores is one.
   const auto of = [](int64_t millicpu) {
     return MakeCluster()
@@ -75,7 +75,7 @@ TEST(ReclaimTest, AQueueAtItsFairShareLosesNothing) {
               PlanIs());
 }
 
-TEST(ReclaimTest, AQueueWithoutAQuotaGivesUpEverythingToAStarvedOne) {
+TEST(ReclaimTest, AQueueWithoutAQuotaLosesEverythingToAStarvedOne) {
   EXPECT_THAT(Reclaim(MakeCluster()
                           .Queue("rest", {.deserved_gpus = 0})
                           .Queue("owner", {.deserved_gpus = 2})
@@ -86,7 +86,8 @@ TEST(ReclaimTest, AQueueWithoutAQuotaGivesUpEverythingToAStarvedOne) {
               PlanIs(Evicts("rest/b-0"), Evicts("rest/a-0"), Pipelines("owner/new-0")));
 }
 
-TEST(ReclaimTest, WhatIsAboveTheFairShareGoesToAQueueBelowIt) {  // strategy (a): no quotas at all
+// strategy (a): no quotas at all
+TEST(ReclaimTest, AQueueBelowItsFairShareReclaimsFromOneAboveIt) {
   EXPECT_THAT(Reclaim(MakeCluster()
                           .Queue("a", {.deserved_gpus = 0})
                           .Queue("b", {.deserved_gpus = 0})
@@ -97,7 +98,7 @@ TEST(ReclaimTest, WhatIsAboveTheFairShareGoesToAQueueBelowIt) {  // strategy (a)
               PlanIs(Evicts("a/y-0"), Pipelines("b/new-0")));
 }
 
-TEST(ReclaimTest, AGangBelowItsQuotaGoesWholeThoughItsQueueEndsBelowIt) {  // spec 1 F95
+TEST(ReclaimTest, AGangIsEvictedWholeEvenIfItsQueueEndsBelowItsQuota) {  // spec 1 F95
   EXPECT_THAT(Reclaim(MakeCluster()
                           .Queue("a", {.deserved_gpus = 2})
                           .Queue("b", {.deserved_gpus = 2})
@@ -107,7 +108,7 @@ TEST(ReclaimTest, AGangBelowItsQuotaGoesWholeThoughItsQueueEndsBelowIt) {  // sp
               PlanIs(Evicts(4, "a/gang"), Pipelines("b/new-0")));
 }
 
-TEST(ReclaimTest, AGangThatLosesItsPodsTakesNoOthersForWhatIsLeftOfIt) {
+TEST(ReclaimTest, AnEvictedGangNeedsNoVictimsForItsOtherPods) {
   const ClusterMaker cluster =
       MakeCluster()
           .Queue("owner", {.deserved_gpus = 2})
@@ -128,7 +129,7 @@ TEST(ReclaimTest, AGangThatLosesItsPodsTakesNoOthersForWhatIsLeftOfIt) {
 
 // ---- which queues it takes from (spec 1 F85, F86; spec 2 R3)
 
-TEST(ReclaimTest, ItsOwnQueueIsLeftAlone) {
+TEST(ReclaimTest, GroupsOfTheOwnQueueAreNotEvicted) {
   EXPECT_THAT(Reclaim(MakeCluster()
                           .Queue("a", {.deserved_gpus = 4})
                           .Node("n1", {.gpus = 1})
@@ -147,7 +148,7 @@ TEST(ReclaimTest, PriorityIsNotCompared) {
               PlanIs(Evicts("a/old-0"), Pipelines("b/new-0")));
 }
 
-TEST(ReclaimTest, WhatIsNotPreemptibleIsNeverAVictim) {
+TEST(ReclaimTest, ANonPreemptibleGroupIsNeverAVictim) {
   EXPECT_THAT(
       Reclaim(MakeCluster()
                   .Queue("a", {.deserved_gpus = 0})
@@ -158,7 +159,7 @@ TEST(ReclaimTest, WhatIsNotPreemptibleIsNeverAVictim) {
       PlanIs());
 }
 
-TEST(ReclaimTest, AProtectedQueueHidesNoSibling) {  // spec 2 E23
+TEST(ReclaimTest, AQueueBelowItsQuotaDoesNotHideOtherVictims) {  // spec 2 E23
   // poor comes first among victims, because its queue has the lowest priority, but it is below its
   // quota.
   EXPECT_THAT(Reclaim(MakeCluster()
@@ -172,7 +173,7 @@ TEST(ReclaimTest, AProtectedQueueHidesNoSibling) {  // spec 2 E23
               PlanIs(Evicts("rich/a-0"), Pipelines("new/a-0", "n1")));
 }
 
-TEST(ReclaimTest, AcrossBranchesTheirQuotasDecide) {
+TEST(ReclaimTest, QuotasOfTheBranchesAreCompared) {
   // The leaves have different parents, so the parents are compared (spec 1 F88).
   const auto of = [](double deserved) {
     return MakeCluster()
@@ -189,7 +190,7 @@ TEST(ReclaimTest, AcrossBranchesTheirQuotasDecide) {
   EXPECT_THAT(Reclaim(of(2)), PlanIs());
 }
 
-TEST(ReclaimTest, ATopLevelLeafGivesToANestedQueue) {
+TEST(ReclaimTest, ANestedQueueReclaimsFromATopLevelLeaf) {
   EXPECT_THAT(Reclaim(MakeCluster()
                           .Queue("flat", {.deserved_gpus = 0})
                           .Queue("org", {.deserved_gpus = 1})
@@ -202,7 +203,7 @@ TEST(ReclaimTest, ATopLevelLeafGivesToANestedQueue) {
 
 // ---- for which queues (spec 1 F84, F92)
 
-TEST(ReclaimTest, WhatIsNotPreemptibleStaysWithinItsQuota) {
+TEST(ReclaimTest, ANonPreemptibleGroupStaysWithinItsQuota) {
   const auto of = [](double deserved, int64_t running) {
     ClusterMaker maker = MakeCluster()
                              .Queue("a", {.deserved_gpus = 0})
@@ -222,7 +223,7 @@ TEST(ReclaimTest, WhatIsNotPreemptibleStaysWithinItsQuota) {
   EXPECT_THAT(Reclaim(of(0, 0)), PlanIs());
 }
 
-TEST(ReclaimTest, WhatItsParentHoldsWithoutPreemptionCountsAsWell) {
+TEST(ReclaimTest, NonPreemptiblePodsOfTheParentQueueCount) {
   const auto of = [](double deserved) {
     return MakeCluster()
         .Queue("a", {.deserved_gpus = 0})
@@ -253,7 +254,7 @@ ClusterMaker APodOnEachNode(double deserved_by_a) {
       .Pending("b/new", {.gpus = 2});
 }
 
-TEST(ReclaimTest, MayMoveInsteadOfTaking) {
+TEST(ReclaimTest, MayMoveVictimsInsteadOfEvicting) {
   ClusterMaker maker = APodOnEachNode(2);
   EXPECT_THAT(Reclaim(maker),
               PlanIs(Evicts("a/two-0"), Pipelines("b/new-0", "n2"), Pipelines("a/two-0", "n1")));
@@ -261,7 +262,7 @@ TEST(ReclaimTest, MayMoveInsteadOfTaking) {
   EXPECT_THAT(Reclaim(maker), PlanIs()) << "a moved pod counts as lost, and a is at its quota";
 }
 
-TEST(ReclaimTest, WithoutMovingItTakesWhatIsAboveTheQuota) {
+TEST(ReclaimTest, WithoutMovesItEvictsPodsAboveTheQuota) {
   ClusterMaker maker = APodOnEachNode(1);
   maker.params().allow_consolidating_reclaim = false;
   EXPECT_THAT(Reclaim(maker),
@@ -269,7 +270,7 @@ TEST(ReclaimTest, WithoutMovingItTakesWhatIsAboveTheQuota) {
       << "it may lose a pod, so it may move one";
 }
 
-TEST(ReclaimTest, DoesNotSearchQueuesThatMayLoseNothing) {
+TEST(ReclaimTest, SkipsQueuesThatMayLoseNothing) {
   const auto plan_for = [](double deserved_by_a) {
     ClusterMaker maker = APodOnEachNode(deserved_by_a);
     maker.params().allow_consolidating_reclaim = false;
@@ -281,7 +282,7 @@ TEST(ReclaimTest, DoesNotSearchQueuesThatMayLoseNothing) {
 
 // ---- messages (spec 2 R6, spec 1 F95b)
 
-TEST(ReclaimMessageTest, NamesBothQueuesAsTheyWereBefore) {
+TEST(ReclaimMessageTest, NamesBothQueuesWithTheirAmountsBeforeReclaim) {
   const Plan plan = Reclaim(MakeCluster()
                                 .Queue("speech", {.deserved_gpus = 1,
                                                   .deserved_millicpu = 2000,
@@ -335,12 +336,12 @@ Plan ReclaimProtected(int64_t gpus, int64_t min_member, int64_t seconds) {
   return Reclaim(maker);
 }
 
-TEST(ReclaimProtectionTest, AGangThatHasJustStartedIsLeftAlone) {
+TEST(ReclaimProtectionTest, AGangThatHasJustStartedIsProtected) {
   EXPECT_THAT(ReclaimProtected(1, 2, /*seconds=*/2), PlanIs());
   EXPECT_THAT(ReclaimProtected(1, 2, /*seconds=*/1), PlanIs(Evicts(2, "a/e"), Pipelines("b/new")));
 }
 
-TEST(ReclaimProtectionTest, AnElasticGroupMayLoseWhatIsAboveItsMinimum) {
+TEST(ReclaimProtectionTest, AnElasticGroupMayLosePodsAboveItsMinimum) {
   EXPECT_THAT(ReclaimProtected(1, 1, /*seconds=*/2), PlanIs(Evicts("a/e-1"), Pipelines("b/new")));
   EXPECT_THAT(ReclaimProtected(2, 1, /*seconds=*/2), PlanIs());
   EXPECT_THAT(ReclaimProtected(2, 1, /*seconds=*/1), PlanIs(Evicts(2, "a/e"), Pipelines("b/new")));
@@ -359,7 +360,7 @@ TEST(ReclaimProtectionTest, AGroupThatNeverStartedIsNotProtected) {  // spec 1 F
 
 // ---- the rest of the cycle
 
-TEST(ReclaimTest, InItsDelayAGroupTakesNothing) {  // spec 2 D2
+TEST(ReclaimTest, ADelayedGroupReclaimsNothing) {  // spec 2 D2
   ClusterMaker maker = TwoAndTwo(0);
   maker.rows().pod_groups.back().preemption_delay_ns = 60 * kSecondNs;
   maker.rows().pod_groups.back().created_ns = kTestNowNs - 30 * kSecondNs;
@@ -368,13 +369,13 @@ TEST(ReclaimTest, InItsDelayAGroupTakesNothing) {  // spec 2 D2
   EXPECT_THAT(plan, Reasons("b/new", reason_codes::kPreemptionDelay));
 }
 
-TEST(ReclaimTest, WhatOneGroupTookIsMissingForTheNext) {
+TEST(ReclaimTest, ResourcesReclaimedByOneGroupAreNotLeftForTheNext) {
   EXPECT_THAT(
       Reclaim(TwoAndTwo(0).Pending("b/second", {.gpus = 1}).Pending("b/third", {.gpus = 1})),
       PlanIs(Evicts("a/x-3"), Pipelines("b/new-0"), Evicts("a/x-2"), Pipelines("b/second-0")));
 }
 
-TEST(ReclaimTest, TheRestOfTheClusterBlocksNothing) {  // switch unrelated_blockers
+TEST(ReclaimTest, UnrelatedGroupsDoNotBlockReclaim) {  // switch unrelated_blockers
   // The first group in b can never run. If it counted, b would come after a, and a/x would return
   // to its old place before b/z is placed.
   const ClusterMaker maker = MakeCluster()
@@ -394,7 +395,7 @@ TEST(ReclaimTest, WithoutFairSharesNoGroupMayReclaim) {  // spec 2 X1
               PlanIs());
 }
 
-TEST(ReclaimTest, WithoutGeneratorsNothingIsTaken) {  // spec 2 V17
+TEST(ReclaimTest, WithoutGeneratorsNothingIsReclaimed) {  // spec 2 V17
   EXPECT_THAT(Reclaim(TwoAndTwo(0), R"(, "tiers": [{"plugins": [{"name": "predicates"},
                   {"name": "proportion"}, {"name": "nodeplacement"}]}])"),
               PlanIs());

@@ -44,7 +44,7 @@ ClusterMaker TwoNodes(int64_t on_one, int64_t on_other) {
       .Running("ns/b", {.gpus = on_other, .node = "n2"});
 }
 
-TEST(ReturnBoundsTest, AVictimAsLargeAsThePodGainsNothing) {
+TEST(ReturnBoundsTest, MovingAVictimAsLargeAsThePodGainsNothing) {
   Bounds bounds(TwoNodes(4, 2).Pending("ns/new", {.gpus = 4}), {"ns/a"});
   EXPECT_FALSE(bounds.MayFitWithAnyOf());
 }
@@ -56,7 +56,7 @@ TEST(ReturnBoundsTest, ASmallVictimMayMakeRoomForALargePod) {
   EXPECT_TRUE(bounds.MayFit({"ns/a-0"}, {"ns/b-0"}));
 }
 
-TEST(ReturnBoundsTest, VictimsOfTwoFindNoPlaceInPiecesOfOne) {
+TEST(ReturnBoundsTest, TwoGpuVictimsFindNoPlaceOnNodesWithOneFreeGpu) {
   // Four GPUs are free, but no two of them on one node.
   ClusterMaker maker = MakeCluster()
                            .Node("n1", {.gpus = 4})
@@ -70,7 +70,7 @@ TEST(ReturnBoundsTest, VictimsOfTwoFindNoPlaceInPiecesOfOne) {
   EXPECT_FALSE(bounds.MayFit({}, {"ns/a-0", "ns/b-0"}));
 }
 
-TEST(ReturnBoundsTest, OnlyTheCandidatesOfASearchMove) {
+TEST(ReturnBoundsTest, OnlyCandidatesOfTheSearchMayMove) {
   Bounds bounds(TwoNodes(2, 3).Node("n3", {.gpus = 2}).Pending("ns/new", {.gpus = 4}),
                 {"ns/a", "ns/b"});
   EXPECT_TRUE(bounds.MayFitWithAnyOf());
@@ -84,14 +84,14 @@ TEST(ReturnBoundsTest, OnlyTheCandidatesOfASearchMove) {
   EXPECT_FALSE(bounds.MayFit({}, {"ns/b-0"}));  // no other node has three free GPUs
 }
 
-TEST(ReturnBoundsTest, AGangCountsWhole) {
+TEST(ReturnBoundsTest, AGangCountsAsAWhole) {
   Bounds bounds(TwoNodes(2, 2).Pending("ns/new", {.pods = 2, .gpus = 4, .min_member = 2}),
                 {"ns/a", "ns/b"});
   EXPECT_FALSE(bounds.MayFitWithAnyOf());
   EXPECT_FALSE(bounds.MayFit({}, {"ns/a-0", "ns/b-0"}));
 }
 
-TEST(ReturnBoundsTest, ProvesNothingWhereGpusAreShared) {
+TEST(ReturnBoundsTest, ProvesNothingIfGpusAreShared) {
   Bounds bounds(TwoNodes(4, 3)
                     .Running("ns/half", {.gpu_fraction = 0.5, .node = "n2"})
                     .Pending("ns/new", {.gpus = 4}),

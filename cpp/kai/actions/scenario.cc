@@ -56,7 +56,7 @@ ScenarioBase::ScenarioBase(const CycleView& cycle, std::span<const PodId> pods,
   if (!always_the_same || cycle.plain_search) queue_.emplace(pool);
   for (const PodId pod : pods_) {
     requests_.push_back(GpusOf(cluster, pod));
-    wanted_gpus_ += requests_.back();
+    requested_gpus_ += requests_.back();
     key_.pods += KeyOf(pod);
     const NodeConstraint& constraint = cluster.ConstraintOf(cluster.pods().pod_class[pod]);
     const bool names_nodes = !constraint.selector.empty() || constraint.has_affinity;

@@ -75,7 +75,7 @@ class ScenarioBase {
   double GpusOfUsefulNodes() const { return useful_gpus_; }
   bool IsUseful(NodeId node) const { return IsUsefulWith(GpusWithVictims(node)); }
   // GPUs that the pods request.
-  double GpusWanted() const { return wanted_gpus_; }
+  double RequestedGpus() const { return requested_gpus_; }
   bool IsOffered(NodeId node) const { return offered_ == nullptr || (*offered_)[node] != 0; }
 
   // The victims in the batches of this sorted list.
@@ -116,7 +116,7 @@ class ScenarioBase {
   ScenarioKey key_;                              // the part that all its scenarios share
   double elsewhere_gpus_ = 0;
   double useful_gpus_ = 0;
-  double wanted_gpus_ = 0;
+  double requested_gpus_ = 0;
   std::vector<double> requests_;  // GPUs per pod, largest first
   double holders_ = 0;            // pods that nodes could hold, if all request the same
   std::vector<NodeConstraint const*> constraints_;  // of pods_ with constraints on nodes

@@ -96,7 +96,7 @@ TEST(ScenarioBaseTest, RecordedVictimsAreInEveryScenarioAndInNoBatch) {
   EXPECT_FALSE(base.base->Grow());
 }
 
-TEST(ScenarioBaseTest, WhatAGroupGivesNextDependsOnWhatIsRecorded) {
+TEST(ScenarioBaseTest, TheNextBatchOfAGroupDependsOnItsRecordedVictims) {
   Base base(MakeCluster()
                 .Node("n1", {.gpus = 8})
                 .Running("ns/e", {.pods = 4, .gpus = 1, .node = "n1", .min_member = 2})
@@ -105,12 +105,12 @@ TEST(ScenarioBaseTest, WhatAGroupGivesNextDependsOnWhatIsRecorded) {
   EXPECT_THAT(base.GrowAll(), ElementsAre("ns/e-3", "ns/e-2", "ns/e-1"));
 }
 
-TEST(ScenarioBaseTest, RecordedGroupsThatGiveAllAtOnceAreLeftOut) {
+TEST(ScenarioBaseTest, GroupsRecordedWholeAreSkipped) {
   Base base(ThreeGroups(), kThreeGroups, {"ns/b-1", "ns/b-0"});
   EXPECT_THAT(base.GrowAll(), ElementsAre("ns/a-0", "ns/c-0"));
 }
 
-TEST(ScenarioBaseTest, KnowsWhichBatchesTouchANode) {
+TEST(ScenarioBaseTest, FindsTheBatchesOfANode) {
   Base base(ThreeGroups(), kThreeGroups);
   base.Grow(3);
   EXPECT_THAT(base.BatchesOn({"n1"}), ElementsAre(0, 1));
@@ -121,7 +121,7 @@ TEST(ScenarioBaseTest, KnowsWhichBatchesTouchANode) {
   EXPECT_EQ(base.cycle.Text(base.base->VictimsOf(last_two)), "ns/b-1 ns/b-0 ns/c-0");
 }
 
-TEST(ScenarioBaseTest, AGroupOnANodeBringsItsBatchesFromElsewhere) {  // spec 2 V9
+TEST(ScenarioBaseTest, AGroupOnANodeIncludesItsBatchesOnOtherNodes) {  // spec 2 V9
   // The last pod of e is evicted first; only it is on n2.
   Base base(MakeCluster()
                 .Node("n1", {.gpus = 4})
@@ -139,7 +139,7 @@ TEST(ScenarioBaseTest, AGroupOnANodeBringsItsBatchesFromElsewhere) {  // spec 2 
   EXPECT_THAT(base.base->BatchesOfGroupsOn(base.Node("n1")), ElementsAre(0, 1, 2, 3));
 }
 
-TEST(ScenarioBaseTest, NodesAreListedAsTheyGetTheirFirstVictim) {
+TEST(ScenarioBaseTest, NodesAreListedInTheOrderOfTheirFirstVictim) {
   Base base(ThreeGroups(), kThreeGroups);
   base.Grow(2);  // a-0 on n1, then b-1 on n2 and b-0 on n1
   EXPECT_THAT(base.base->nodes(), ElementsAre(base.Node("n1"), base.Node("n2")));
@@ -150,10 +150,10 @@ TEST(ScenarioBaseTest, NodesAreListedAsTheyGetTheirFirstVictim) {
 
 // ---- room (spec 2 V9)
 
-TEST(ScenarioRoomTest, CountsWhatIsFreeAndWhatVictimsFree) {
+TEST(ScenarioRoomTest, CountsFreeResourcesAndThoseOfVictims) {
   Base base(ThreeGroups(), kThreeGroups);
   const auto with = [&](const char* node) { return base.base->GpusWithVictims(base.Node(node)); };
-  EXPECT_EQ(base.base->GpusWanted(), 2);
+  EXPECT_EQ(base.base->RequestedGpus(), 2);
   EXPECT_EQ(with("n1"), 2);
   EXPECT_EQ(with("n2"), 5);
   EXPECT_EQ(with("n3"), 1);
@@ -170,18 +170,18 @@ TEST(ScenarioRoomTest, CountsWhatIsFreeAndWhatVictimsFree) {
   EXPECT_EQ(base.base->GpusOfUsefulNodes(), 12);
 }
 
-TEST(ScenarioRoomTest, RecordedVictimsFreeTheirNodesFromTheStart) {
+TEST(ScenarioRoomTest, ResourcesOfRecordedVictimsAreFreeFromTheStart) {
   Base base(ThreeGroups(), kThreeGroups, {"ns/a-0"});
   EXPECT_EQ(base.base->GpusWithVictims(base.Node("n1")), 3);
   EXPECT_EQ(base.base->GpusElsewhere(), 9);
 }
 
-TEST(ScenarioRoomTest, WhatLeavesAnywayIsRoom) {
+TEST(ScenarioRoomTest, ResourcesOfTerminatingPodsCount) {
   Base base(ThreeGroups().Releasing("ns/gone", {.gpus = 1, .node = "n1"}), kThreeGroups);
   EXPECT_EQ(base.base->GpusWithVictims(base.Node("n1")), 2);
 }
 
-TEST(ScenarioRoomTest, ANodeThatCouldNotHoldTheSmallestPodIsNoUse) {
+TEST(ScenarioRoomTest, ANodeTooSmallForTheSmallestPodIsIgnored) {
   Base base(MakeCluster()
                 .Node("n1", {.gpus = 2})
                 .Node("n2", {.gpus = 8})
@@ -197,7 +197,7 @@ TEST(ScenarioRoomTest, ANodeThatCouldNotHoldTheSmallestPodIsNoUse) {
   EXPECT_EQ(base.base->GpusOfUsefulNodes(), 2);
 }
 
-TEST(ScenarioRoomTest, OnlyNodesOnOfferCountElsewhere) {  // spec 2 V3
+TEST(ScenarioRoomTest, GpusElsewhereCountsOnlyOfferedNodes) {  // spec 2 V3
   Base base(ThreeGroups(), kThreeGroups, {}, {"n1", "n3"});
   EXPECT_EQ(base.base->GpusElsewhere(), 3);
   EXPECT_TRUE(base.base->IsOffered(base.Node("n3")));
@@ -219,32 +219,32 @@ bool KaiTries(const std::vector<int64_t>& pods, const std::vector<int64_t>& node
   return Base(maker, {}, {}, {}, as_kai).base->IsWorthwhile();
 }
 
-TEST(ScenarioFilterTest, TheLargestPodsTakeTheLargestNodesGreedily) {
+TEST(ScenarioFilterTest, TheLargestPodsAreMatchedWithTheLargestNodesGreedily) {
   EXPECT_FALSE(KaiTries({4, 3, 3}, {6, 4})) << "although 4 and 3+3 fit";
   EXPECT_TRUE(KaiTries({4, 3, 3}, {7, 4}));
   EXPECT_TRUE(KaiTries({4, 3, 3}, {4, 3, 3}));
   EXPECT_FALSE(KaiTries({4, 3, 3}, {4, 3, 2}));
 }
 
-TEST(ScenarioFilterTest, ByDefaultNothingIsLeftOutForAGuess) {  // switch scenario_filters
+TEST(ScenarioFilterTest, ByDefaultNoScenarioIsFiltered) {  // switch scenario_filters
   EXPECT_TRUE(KaiTries({4, 3, 3}, {6, 4}, {}));
   EXPECT_TRUE(KaiTries({9}, {1}, {}));
 }
 
-TEST(ScenarioFilterTest, EqualPodsFillNodesWhole) {
+TEST(ScenarioFilterTest, EqualPodsFillWholeNodes) {
   EXPECT_TRUE(KaiTries({2, 2, 2}, {5, 3}));
   EXPECT_FALSE(KaiTries({2, 2, 2}, {5, 1}));
   EXPECT_FALSE(KaiTries({2, 2, 2}, {3, 1, 1, 1}));
   EXPECT_TRUE(KaiTries({1}, {0, 1}));
 }
 
-TEST(ScenarioFilterTest, APodWithoutGpusEndsTheQuestion) {
+TEST(ScenarioFilterTest, PodsWithoutGpusPassTheFilter) {
   EXPECT_TRUE(KaiTries({0, 0}, {0}));
   EXPECT_TRUE(KaiTries({4, 0}, {4}));
   EXPECT_FALSE(KaiTries({4, 0}, {3}));
 }
 
-TEST(ScenarioFilterTest, VictimsMakeRoomAsTheyAreAdded) {
+TEST(ScenarioFilterTest, EachAddedVictimMakesRoom) {
   for (const bool alike : {true, false}) {  // two ways to count
     ClusterMaker maker = MakeCluster()
                              .Node("n1", {.gpus = 2})
@@ -265,7 +265,7 @@ TEST(ScenarioFilterTest, VictimsMakeRoomAsTheyAreAdded) {
   }
 }
 
-TEST(ScenarioFilterTest, SomeNodeOfThoseLookedAtMustMatchThePods) {  // spec 2 V10
+TEST(ScenarioFilterTest, OneOfTheNodesHasToMatchThePods) {  // spec 2 V10
   const ClusterMaker maker = MakeCluster()
                                  .Node("n1", {.gpus = 2})
                                  .Node("n2", {.gpus = 2, .labels = {{"zone", "a"}}})
@@ -279,7 +279,7 @@ TEST(ScenarioFilterTest, SomeNodeOfThoseLookedAtMustMatchThePods) {  // spec 2 V
 
 // ---- equal scenarios (spec 2 V15)
 
-TEST(ScenarioKeyTest, TheOrderOfVictimsDoesNotCount) {  // spec 2 E26
+TEST(ScenarioKeyTest, TheOrderOfVictimsDoesNotMatter) {  // spec 2 E26
   Base base(ThreeGroups(), kThreeGroups);
   const auto key = [&](const Strings& pods) {
     return base.base->Make(base.cycle.Victims(pods)).key;
@@ -293,14 +293,14 @@ TEST(ScenarioKeyTest, TheOrderOfVictimsDoesNotCount) {  // spec 2 E26
   EXPECT_EQ(keys.size(), size_t{6});
 }
 
-TEST(ScenarioKeyTest, RecordedVictimsAreNotAddedOnes) {
+TEST(ScenarioKeyTest, RecordedVictimsDifferFromAddedOnes) {
   Base without(ThreeGroups(), kThreeGroups);
   Base with(ThreeGroups(), kThreeGroups, {"ns/a-0"});
   EXPECT_NE(with.base->Make({}).key, without.base->Make(without.cycle.Victims({"ns/a-0"})).key);
   EXPECT_NE(with.base->Make({}).key, without.base->Make({}).key);
 }
 
-TEST(ScenarioKeyTest, WhatIsToBePlacedIsPartOfIt) {
+TEST(ScenarioKeyTest, ThePodsToPlaceArePartOfTheKey) {
   TestCycle cycle(ThreeGroups().Pending("ns/two", {.pods = 2, .gpus = 1, .min_member = 2}));
   const std::vector<PodGroupId> candidates = cycle.Groups(kThreeGroups);
   VictimPool pool(cycle.view, candidates);

@@ -46,13 +46,13 @@ ClusterMaker TwoHalves() {
       .Running("ns/b", {.gpus = 2, .node = "n1"});
 }
 
-TEST(NeverFitsTest, RulesOutAPodThatIsLargerThanAllThatMayLeaveANode) {
+TEST(NeverFitsTest, RulesOutAPodLargerThanAllThatANodeCanFree) {
   EXPECT_TRUE(Bounds(TwoHalves().Pending("ns/new", {.gpus = 3})).NeverFits({"ns/a"}));
   EXPECT_FALSE(Bounds(TwoHalves().Pending("ns/new", {.gpus = 3})).NeverFits({"ns/a", "ns/b"}));
   EXPECT_FALSE(Bounds(TwoHalves().Pending("ns/new", {.gpus = 2})).NeverFits({"ns/a"}));
 }
 
-TEST(NeverFitsTest, RoomOnSeveralNodesIsNoRoomForOnePod) {
+TEST(NeverFitsTest, RoomOnSeveralNodesDoesNotAddUpForOnePod) {
   EXPECT_TRUE(Bounds(MakeCluster()
                          .Node("n1", {.gpus = 4})
                          .Node("n2", {.gpus = 2})
@@ -62,7 +62,7 @@ TEST(NeverFitsTest, RoomOnSeveralNodesIsNoRoomForOnePod) {
                   .NeverFits({"ns/a"}));
 }
 
-TEST(NeverFitsTest, LooksOnlyAtNodesWhereThePodMayRun) {
+TEST(NeverFitsTest, ChecksOnlyNodesOnWhichThePodMayRun) {
   const auto of = [](StringPairs selector) {
     return MakeCluster()
         .Node("n1", {.gpus = 2, .labels = {{"zone", "a"}}})
@@ -75,7 +75,7 @@ TEST(NeverFitsTest, LooksOnlyAtNodesWhereThePodMayRun) {
   EXPECT_FALSE(Bounds(of({{"zone", "a"}})).NeverFits({"ns/a"}));
 }
 
-TEST(NeverFitsTest, WhatIsBeingFreedIsRoomAsWell) {
+TEST(NeverFitsTest, ResourcesBeingFreedCountAsRoom) {
   const auto of = [](bool leaves) {
     ClusterMaker maker = TwoHalves();
     if (leaves) maker.rows().pods[1].deletion_ns = kTestNowNs;
@@ -107,7 +107,7 @@ TEST(NeverFitsTest, PartsOfADeviceAddUpToAWholeOne) {
   EXPECT_FALSE(Bounds(maker.Pending("ns/new", {.gpus = 1})).NeverFits({"ns/a", "ns/b", "ns/c"}));
 }
 
-TEST(NeverFitsTest, ANodeInDebtTakesNoPodUntilTheDebtIsPaid) {  // spec 3 R26
+TEST(NeverFitsTest, AnOvercommittedNodeHoldsNoPodUntilEnoughVictimsLeave) {  // spec 3 R26
   // The node lost a device while two pods ran. The new pod requests no GPU.
   const ClusterMaker maker = MakeCluster()
                                  .Node("n1", {.gpus = 1})
@@ -141,7 +141,7 @@ TEST(MayHoldTest, CountsPodsPerNode) {
   EXPECT_TRUE(bounds.MayHold(4, {}, {"ns/a-0", "ns/b-0", "ns/c-0"}));
 }
 
-TEST(MayHoldTest, RecordedVictimsAreGoneInAnyCase) {
+TEST(MayHoldTest, RecordedVictimsAreAlwaysRemoved) {
   Bounds bounds(ThreeVictims().Pending("ns/new", {.pods = 4, .gpus = 2, .min_member = 4}));
   EXPECT_TRUE(bounds.MayHold(1, {"ns/b-0"}, {}));
   EXPECT_FALSE(bounds.MayHold(2, {"ns/b-0"}, {}));
@@ -150,7 +150,7 @@ TEST(MayHoldTest, RecordedVictimsAreGoneInAnyCase) {
   EXPECT_FALSE(bounds.MayHold(4, {"ns/b-0"}, {"ns/c-0"}));
 }
 
-TEST(MayHoldTest, OneAnswerLeavesNoTraceInTheNext) {
+TEST(MayHoldTest, OneCheckDoesNotAffectTheNext) {
   Bounds bounds(ThreeVictims().Pending("ns/new", {.pods = 4, .gpus = 2, .min_member = 4}));
   bounds.bounds.StartPart(3, bounds.cycle.Victims({"ns/b-0"}));
   const std::vector<Victim> much = bounds.cycle.Victims({"ns/a-0", "ns/c-0"});
@@ -161,7 +161,7 @@ TEST(MayHoldTest, OneAnswerLeavesNoTraceInTheNext) {
   }
 }
 
-TEST(MayHoldTest, EveryKindOfPodIsCountedByItself) {
+TEST(MayHoldTest, EveryKindOfPodIsCountedSeparately) {
   // Each kind finds room alone; the bounds ignore that both need the same room.
   const auto of = [](int64_t large) {
     return MakeCluster()
@@ -175,7 +175,7 @@ TEST(MayHoldTest, EveryKindOfPodIsCountedByItself) {
   EXPECT_FALSE(Bounds(of(4)).MayHold(2, {}, {}));
 }
 
-TEST(MayHoldTest, OfAGroupOfManyKindsNothingIsProved) {
+TEST(MayHoldTest, ProvesNothingForAGroupOfManyKinds) {
   ClusterMaker maker =
       MakeCluster().Node("n1", {.gpus = 1}).Running("ns/a", {.gpus = 1, .node = "n1"});
   for (int i = 0; i < 17; ++i)
@@ -183,7 +183,7 @@ TEST(MayHoldTest, OfAGroupOfManyKindsNothingIsProved) {
   EXPECT_TRUE(Bounds(maker).MayHold(17, {}, {}));
 }
 
-TEST(MayHoldTest, WhatOneNodeCouldGiveIsBoundedAtOnce) {
+TEST(MayHoldTest, BoundsTheVictimsOfOneNode) {
   // Each of three nodes could hold two of the pods without its own group.
   ClusterMaker maker = MakeCluster();
   for (const char* node : {"n1", "n2", "n3"}) {
@@ -201,7 +201,7 @@ TEST(MayHoldTest, WhatOneNodeCouldGiveIsBoundedAtOnce) {
   EXPECT_TRUE(with_one(4, {"ns/n2-0"}));
 }
 
-TEST(MayHoldTest, OfGroupsOnSeveralNodesOneNodeSaysNothing) {
+TEST(MayHoldTest, ProvesNothingForGroupsOnSeveralNodes) {
   // If one pod of the gang is evicted, so is the other.
   Bounds bounds(MakeCluster()
                     .Node("n1", {.gpus = 1})
@@ -299,7 +299,7 @@ void TryOne(TestCycle* cycle, Random* random, bool exact, Tally* tally) {
   tally->ruled_out_with_one += may_hold_with_one_node ? 0 : 1;
 }
 
-TEST(SearchBoundsPropertyTest, WhatIsPlacedWasNeverRuledOut) {
+TEST(SearchBoundsPropertyTest, PlacedPodsWereNeverRuledOut) {
   Tally tally;
   for (uint64_t seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
@@ -313,7 +313,7 @@ TEST(SearchBoundsPropertyTest, WhatIsPlacedWasNeverRuledOut) {
   EXPECT_GT(tally.ruled_out_with_one, size_t{20});
 }
 
-TEST(SearchBoundsPropertyTest, OfPodsThatAreAlikeAndIndifferentToOthersItIsCertain) {
+TEST(SearchBoundsPropertyTest, IsExactForEqualPodsWithoutAffinity) {
   Tally tally;
   for (uint64_t seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));

@@ -25,7 +25,7 @@ int64_t NextJobMs(SearchMeter* meter, ManualClock* clock) {
   }
 }
 
-TEST(SearchBudgetsTest, AreByNameOrByDefault) {
+TEST(SearchBudgetsTest, AreSetByNameOrByDefault) {
   SearchBudgets budgets;
   EXPECT_EQ(budgets.ActionNs("reclaim"), 5 * SearchBudgets::kMinuteNs);
   EXPECT_EQ(budgets.GeneratorNs("MultiNodeGang"), 2 * SearchBudgets::kMinuteNs);
@@ -34,7 +34,7 @@ TEST(SearchBudgetsTest, AreByNameOrByDefault) {
   EXPECT_EQ(budgets.ActionNs("reclaim"), 0);
 }
 
-TEST(SearchMeterTest, APodGroupGetsItsShareOfWhatTheActionHasLeft) {  // spec 2 V5
+TEST(SearchMeterTest, APodGroupGetsItsShareOfTheRestOfTheAction) {  // spec 2 V5
   const SearchBudgets budgets = Example();
   ManualClock clock;
   SearchMeter meter(budgets, "reclaim", &clock);
@@ -43,7 +43,7 @@ TEST(SearchMeterTest, APodGroupGetsItsShareOfWhatTheActionHasLeft) {  // spec 2 
   EXPECT_EQ(NextJobMs(&meter, &clock), 250);
 }
 
-TEST(SearchMeterTest, WithAFloorEveryPodGroupGetsSomething) {  // spec 2 V5
+TEST(SearchMeterTest, WithAFloorEveryPodGroupGetsTime) {  // spec 2 V5
   const SearchBudgets budgets = Example();
   ManualClock clock;
   SearchMeter meter(budgets, "reclaim", &clock);
@@ -53,7 +53,7 @@ TEST(SearchMeterTest, WithAFloorEveryPodGroupGetsSomething) {  // spec 2 V5
   EXPECT_EQ(NextJobMs(&meter, &clock), 50);
 }
 
-TEST(SearchMeterTest, WithoutAFloorNoSearchStartsOnceTheTimeIsUp) {
+TEST(SearchMeterTest, WithoutAFloorNoSearchStartsAfterTheEndOfTheAction) {
   SearchBudgets budgets = Example();
   budgets.min_job_ns = 0;
   ManualClock clock;
@@ -63,7 +63,7 @@ TEST(SearchMeterTest, WithoutAFloorNoSearchStartsOnceTheTimeIsUp) {
   EXPECT_EQ(NextJobMs(&meter, &clock), -1);
 }
 
-TEST(SearchMeterTest, TheActionCountsFromWhereItBegan) {
+TEST(SearchMeterTest, TheActionMeasuresFromItsStart) {
   SearchBudgets budgets = Example();
   budgets.min_job_ns = 0;
   ManualClock clock;
@@ -82,7 +82,7 @@ TEST(SearchMeterTest, ActionsHaveTheirOwnLimits) {
   EXPECT_EQ(NextJobMs(&reclaim, &clock), 500);
 }
 
-TEST(SearchMeterTest, AGeneratorHasItsOwnLimitAndStartsAfresh) {
+TEST(SearchMeterTest, AGeneratorHasItsOwnLimitForEachSearch) {
   SearchBudgets budgets = Example();
   budgets.generator_ns = {{"default", 10 * kMs}, {"MultiNodeGang", 30 * kMs}};
   ManualClock clock;
@@ -114,7 +114,7 @@ TEST(SearchMeterTest, ZeroIsNoLimit) {  // spec 2 V4
   EXPECT_TRUE(meter.StartJob("ns/g"));
 }
 
-TEST(SearchMeterTest, WithoutAStopwatchTimeStandsStill) {
+TEST(SearchMeterTest, WithoutAStopwatchNoTimePasses) {
   SearchBudgets budgets = Example();
   budgets.job_ns = 1;
   SearchMeter meter(budgets, "reclaim", nullptr);
@@ -124,7 +124,7 @@ TEST(SearchMeterTest, WithoutAStopwatchTimeStandsStill) {
 
 // ---- counts, for replays
 
-TEST(SearchMeterTest, APodGroupMayTryAsManyScenarios) {
+TEST(SearchMeterTest, APodGroupHasALimitOfScenarios) {
   SearchBudgets budgets;
   budgets.job_scenarios = 2;
   SearchMeter meter(budgets, "reclaim", nullptr);
@@ -138,7 +138,7 @@ TEST(SearchMeterTest, APodGroupMayTryAsManyScenarios) {
   EXPECT_EQ(meter.scenarios(), 4);
 }
 
-TEST(SearchMeterTest, AnActionMayTryAsManyScenarios) {
+TEST(SearchMeterTest, AnActionHasALimitOfScenarios) {
   SearchBudgets budgets;
   budgets.action_scenarios = 3;
   SearchMeter meter(budgets, "reclaim", nullptr);
@@ -152,7 +152,7 @@ TEST(SearchMeterTest, AnActionMayTryAsManyScenarios) {
 }
 
 }  // namespace
-TEST(SearchMeterTest, AReplayStopsWhereTheOriginalDidWhateverTheTime) {
+TEST(SearchMeterTest, AReplayStopsAtTheSameScenarioAsTheOriginal) {
   SearchBudgets budgets;
   budgets.job_ns = 1000;
   budgets.generator_ns = {{"default", 100}};
@@ -185,7 +185,7 @@ TEST(SearchMeterTest, AReplayStopsWhereTheOriginalDidWhateverTheTime) {
   EXPECT_EQ(again.spent(), spent);
 }
 
-TEST(SearchMeterTest, AReplayTellsASearchThatTriedNothingFromOneThatDidNotBegin) {
+TEST(SearchMeterTest, AReplayDistinguishesAnEmptySearchFromOneThatDidNotStart) {
   // The first search leaves time for others, the second ends the action.
   SearchBudgets budgets;
   budgets.action_ns = {{"default", 1000}};

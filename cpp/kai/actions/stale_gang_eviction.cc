@@ -16,7 +16,7 @@ constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 class StaleGangEviction final : public Action {
  public:
   void Run(CycleView& cycle) override {
-    for (const PodGroupId group : LonersAndChanged(cycle)) Visit(cycle, group);
+    for (const PodGroupId group : SinglesAndChanged(cycle)) Visit(cycle, group);
   }
 
  private:

@@ -56,7 +56,7 @@ StampWrite StaleSince(const Plan& plan, std::string_view group = "ns/g") {
 
 // ---- how long (spec 2 D6, E29)
 
-TEST(StaleGangTest, TheFirstCycleOnlyNotesTheTime) {
+TEST(StaleGangTest, TheFirstCycleOnlyRecordsTheTime) {
   const Plan plan = RunStale(BrokenGang({}));
   EXPECT_THAT(plan, PlanIs());
   EXPECT_EQ(StaleSince(plan), StampWrite::kNow);
@@ -64,14 +64,14 @@ TEST(StaleGangTest, TheFirstCycleOnlyNotesTheTime) {
   EXPECT_THAT(OutcomeOf(plan, "ns/g").events, IsEmpty()) << "KAI's event starts one cycle later";
 }
 
-TEST(StaleGangTest, InsideItsGracePeriodItStays) {
+TEST(StaleGangTest, AGangStaysDuringItsGracePeriod) {
   const Plan plan = RunStale(BrokenGang({.seconds = 59}));
   EXPECT_THAT(plan, PlanIs());
   EXPECT_EQ(StaleSince(plan), StampWrite::kNone);
-  EXPECT_THAT(plan, Says("ns/g", "Job is stale. 2 pods are active, minMember is 3"));
+  EXPECT_THAT(plan, HasMessage("ns/g", "Job is stale. 2 pods are active, minMember is 3"));
 }
 
-TEST(StaleGangTest, AfterItAllPodsGo) {
+TEST(StaleGangTest, AllPodsAreEvictedAfterTheGracePeriod) {
   for (const int64_t seconds : {60, 61}) {
     const Plan plan = RunStale(BrokenGang({.seconds = seconds}));
     ASSERT_THAT(plan, PlanIs(Evicts("ns/g-0"), Evicts("ns/g-1")));
@@ -87,34 +87,34 @@ TEST(StaleGangTest, AfterItAllPodsGo) {
   }
 }
 
-TEST(StaleGangTest, TheGroupsOwnGracePeriodCounts) {
+TEST(StaleGangTest, TheGracePeriodOfTheGroupIsUsed) {
   EXPECT_THAT(RunStale(BrokenGang({.seconds = 30, .grace_seconds = 10})),
               PlanIs(Evicts(2, "ns/g")));
   EXPECT_THAT(RunStale(BrokenGang({.seconds = 61, .grace_seconds = 120})), PlanIs());
 }
 
-TEST(StaleGangTest, ANegativeGracePeriodIsForEver) {
+TEST(StaleGangTest, ANegativeGracePeriodNeverEnds) {
   const Plan plan = RunStale(BrokenGang({.seconds = 1'000'000, .grace_seconds = -1}));
   EXPECT_THAT(plan, PlanIs());
   EXPECT_EQ(StaleSince(plan), StampWrite::kNone);
   EXPECT_EQ(StaleSince(RunStale(BrokenGang({.grace_seconds = -1}))), StampWrite::kNow);
 }
 
-TEST(StaleGangTest, WithoutGraceItGoesAtOnce) {
+TEST(StaleGangTest, WithoutAGracePeriodItIsEvictedAtOnce) {
   const Plan plan = RunStale(BrokenGang({.grace_seconds = 0}));
   EXPECT_THAT(plan, PlanIs(Evicts(2, "ns/g")));
   EXPECT_EQ(StaleSince(plan), StampWrite::kNow);
-  EXPECT_THAT(plan, Says("ns/g", HasSubstr("Job is stale.")));
+  EXPECT_THAT(plan, HasMessage("ns/g", HasSubstr("Job is stale.")));
 }
 
-TEST(StaleGangTest, AnEndlessGracePeriodIsNoAccident) {
+TEST(StaleGangTest, AHugeGracePeriodDoesNotOverflow) {
   EXPECT_THAT(RunStale(BrokenGang({.seconds = 1'000'000, .grace_seconds = 9'000'000'000})),
               PlanIs());
 }
 
 // ---- which gangs (spec 2 D5)
 
-TEST(StaleGangTest, AGangThatIsWholeAgainLosesTheTimeStamp) {
+TEST(StaleGangTest, ACompleteGangLosesTheTimeStamp) {
   ClusterMaker maker = BrokenGang({.seconds = 1000});
   const Plan plan = RunStale(maker.Running("ns/g", {.node = "n"}));
   EXPECT_THAT(plan, PlanIs());
@@ -123,7 +123,7 @@ TEST(StaleGangTest, AGangThatIsWholeAgainLosesTheTimeStamp) {
   EXPECT_THAT(OutcomeOf(plan, "ns/g").reasons, IsEmpty());
 }
 
-TEST(StaleGangTest, ALeavingPodStillCountsButDoesNotGoTwice) {
+TEST(StaleGangTest, ATerminatingPodStillCountsButIsNotEvictedAgain) {
   ClusterMaker whole = BrokenGang({.seconds = 1000});
   EXPECT_THAT(RunStale(whole.Releasing("ns/g", {.node = "n"})), PlanIs());
   ClusterMaker broken = MakeCluster()
@@ -134,7 +134,7 @@ TEST(StaleGangTest, ALeavingPodStillCountsButDoesNotGoTwice) {
   EXPECT_THAT(RunStale(broken), PlanIs(Evicts("ns/g-0")));
 }
 
-TEST(StaleGangTest, ASucceededPodSpeaksForItsGang) {
+TEST(StaleGangTest, AGangWithASucceededPodIsNotStale) {
   ClusterMaker maker =
       MakeCluster().Node("n").Running("ns/g", {.node = "n", .min_member = 3}).Succeeded("ns/g");
   maker.rows().pod_groups[0].staleness_grace_ns = 0;
@@ -148,13 +148,13 @@ TEST(StaleGangTest, AGangThatDoesNotRunIsNotStale) {
   EXPECT_THAT(RunStale(maker), PlanIs());
 }
 
-TEST(StaleGangTest, NonPreemptibleGangsGoAsWell) {
+TEST(StaleGangTest, NonPreemptibleGangsAreEvictedToo) {
   ClusterMaker maker = BrokenGang({.seconds = 61});
   maker.rows().pod_groups[0].preemptibility = "non-preemptible";
   EXPECT_THAT(RunStale(maker), PlanIs(Evicts(2, "ns/g")));
 }
 
-TEST(StaleGangTest, GangsOfADeletedQueueGoWithoutACrash) {  // spec 2 W18
+TEST(StaleGangTest, GangsOfADeletedQueueAreEvictedWithoutACrash) {  // spec 2 W18
   ClusterMaker maker = BrokenGang({.seconds = 61});
   maker.rows().pod_groups[0].queue = "deleted";
   const Plan plan = RunStale(maker.Queue("ns"));
@@ -162,7 +162,7 @@ TEST(StaleGangTest, GangsOfADeletedQueueGoWithoutACrash) {  // spec 2 W18
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kInvalid));
 }
 
-TEST(StaleGangTest, OlderGangsGoFirst) {
+TEST(StaleGangTest, OlderGangsAreEvictedFirst) {
   ClusterMaker maker = MakeCluster()
                            .Node("n")
                            .Running("ns/z", {.node = "n", .min_member = 2})
@@ -171,7 +171,7 @@ TEST(StaleGangTest, OlderGangsGoFirst) {
   EXPECT_THAT(RunStale(maker), PlanIs(Evicts("ns/z-0"), Evicts("ns/a-0")));
 }
 
-TEST(StaleGangTest, WhatAllocateCompletesIsNotStale) {
+TEST(StaleGangTest, AGangThatAllocateCompletesIsNotStale) {
   ClusterMaker maker = BrokenGang({.seconds = 61});
   const Plan plan = RunStale(maker.Pending("ns/g"), "", "allocate, stalegangeviction");
   EXPECT_THAT(plan, PlanIs(Binds("ns/g-2")));
@@ -205,7 +205,8 @@ TEST(StaleGangTest, EnoughSubGroupsAreEnough) {
   EXPECT_EQ(MessageOf(plan, plan.decisions[1]),
             "Workload doesn't meet the minimum required number of pods (1) in sub-group b, "
             "evicting remaining pod: ns/g-1");
-  EXPECT_THAT(plan, Says("ns/g",
+  EXPECT_THAT(plan,
+              HasMessage("ns/g",
                          "Job is stale. 3 pods are active, minMember is 4, subGroup d minMember is "
                          "1 and 0 pods are active"));
 }
@@ -217,7 +218,7 @@ TEST(StaleGangTest, TooFewSubGroupsAreStale) {
 }
 
 // The group needs both of its sub-groups; this cycle completes one and cannot complete the other.
-TEST(StaleGangTest, WhatThisCyclePlacedStaysForNow) {
+TEST(StaleGangTest, PodsPlacedInThisCycleStay) {
   ClusterMaker maker = ThreeOfFourReplicas();
   maker.rows().pod_groups[0].min_sub_group = 1;
   maker.rows().pods.resize(1);
@@ -231,7 +232,7 @@ TEST(StaleGangTest, WhatThisCyclePlacedStaysForNow) {
 
 // ---- time stamps (spec 2 W5)
 
-TEST(StaleGangTest, AGangWhoseReplacementWaitsKeepsItsTimeStamp) {
+TEST(StaleGangTest, AGangWithAWaitingReplacementKeepsItsTimeStamp) {
   ClusterMaker maker =
       MakeCluster().Node("n").Running("ns/g", {.node = "n", .min_member = 3}).Pending("ns/g");
   const Plan fixed = RunStale(maker);

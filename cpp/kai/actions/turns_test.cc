@@ -54,7 +54,7 @@ TEST_F(TurnsTest, ComeInTheOrderOfTheWorklist) {
   EXPECT_EQ(Next(), "");
 }
 
-TEST_F(TurnsTest, WhereOneFailsOthersOfItsClassArePassedOver) {
+TEST_F(TurnsTest, OtherGroupsOfTheClassOfAFailedGroupAreSkipped) {
   Make(Waiting());
   EXPECT_EQ(Next(), "d");
   EXPECT_EQ(Next(), "a");
@@ -63,7 +63,7 @@ TEST_F(TurnsTest, WhereOneFailsOthersOfItsClassArePassedOver) {
   EXPECT_EQ(Next(), "") << "c has the same request as a";
 }
 
-TEST_F(TurnsTest, AfterAChangeEachIsTriedAgain) {
+TEST_F(TurnsTest, AfterAChangeEveryGroupIsTriedAgain) {
   Make(Waiting());
   EXPECT_EQ(Next(), "d");
   EXPECT_EQ(Next(), "a");
@@ -73,7 +73,7 @@ TEST_F(TurnsTest, AfterAChangeEachIsTriedAgain) {
   EXPECT_EQ(Next(), "c");
 }
 
-TEST_F(TurnsTest, AGroupThatGotSomethingNoLongerSpeaksForItsClass) {
+TEST_F(TurnsTest, AGroupThatGotPodsIsNoLongerComparedWithItsClass) {
   Make(MakeCluster()
            .Node("n", {.gpus = 8})
            .Pending("ns/a", {.pods = 2, .gpus = 1, .min_member = 1})
@@ -89,7 +89,7 @@ TEST_F(TurnsTest, AGroupThatGotSomethingNoLongerSpeaksForItsClass) {
   EXPECT_EQ(waiting_->runs().size(), 2) << "their requests differ now";
 }
 
-TEST_F(TurnsTest, GroupsWithPodsThatRunArePassedOverWhereNothingIsSaidOfThem) {
+TEST_F(TurnsTest, GroupsWithRunningPodsAreSkippedUnlessEachNeedsAReason) {
   const ClusterMaker maker = MakeCluster()
                                  .Node("n", {.gpus = 8})
                                  .Running("ns/a", {.node = "n", .min_member = 1})

@@ -128,9 +128,9 @@ VictimPool::~VictimPool() = default;
 
 std::optional<VictimBatch> VictimPool::BatchAt(size_t index) {
   if (sequencer_ == nullptr) sequencer_ = std::make_unique<VictimQueue>(this);
-  const PodMarks nobody(0);
+  const PodMarks none(0);
   while (sequence_.size() <= index) {
-    const std::optional<VictimBatch> batch = sequencer_->Next(nobody);
+    const std::optional<VictimBatch> batch = sequencer_->Next(none);
     if (!batch) return std::nullopt;
     const size_t begin = sequence_pods_.size();
     sequence_pods_.insert(sequence_pods_.end(), batch->pods.begin(), batch->pods.end());

@@ -40,7 +40,7 @@ Strings Batches(const ClusterMaker& maker, const Strings& groups, const Strings&
 
 // ---- in one queue (spec 1 F108)
 
-TEST(VictimQueueTest, TheLowestPriorityGoesFirstThenTheYoungest) {
+TEST(VictimQueueTest, TheLowestPriorityIsEvictedFirstThenTheYoungest) {
   EXPECT_THAT(Batches(MakeCluster()
                           .Node("n", {.gpus = 8})
                           .Running("ns/old", {.gpus = 1, .node = "n", .priority = 50})
@@ -51,7 +51,7 @@ TEST(VictimQueueTest, TheLowestPriorityGoesFirstThenTheYoungest) {
               ElementsAre("ns/low-0", "ns/young-0", "ns/old-0", "ns/high-0"));
 }
 
-TEST(VictimQueueTest, WhatIsAboveItsMinimumGoesBeforeWhatIsAtItsMinimum) {
+TEST(VictimQueueTest, GroupsAboveTheirMinimumAreEvictedBeforeGroupsAtIt) {
   // e gives up the pods above its minimum, and returns as an older group at its minimum.
   EXPECT_THAT(Batches(MakeCluster()
                           .Node("n", {.gpus = 8})
@@ -61,7 +61,7 @@ TEST(VictimQueueTest, WhatIsAboveItsMinimumGoesBeforeWhatIsAtItsMinimum) {
               ElementsAre("ns/e-3", "ns/e-2", "ns/gang-1 ns/gang-0", "ns/e-1 ns/e-0"));
 }
 
-TEST(VictimQueueTest, PriorityComesBeforeWhatCanBeSpared) {
+TEST(VictimQueueTest, PriorityComesBeforeTheMinimum) {
   EXPECT_THAT(
       Batches(
           MakeCluster()
@@ -72,7 +72,7 @@ TEST(VictimQueueTest, PriorityComesBeforeWhatCanBeSpared) {
       ElementsAre("ns/low-0", "ns/e-1", "ns/e-0"));
 }
 
-TEST(VictimQueueTest, OnlyCandidatesGo) {
+TEST(VictimQueueTest, OnlyCandidatesAreEvicted) {
   const ClusterMaker maker = MakeCluster()
                                  .Node("n", {.gpus = 8})
                                  .Running("ns/a", {.gpus = 1, .node = "n"})
@@ -103,7 +103,7 @@ TEST(VictimQueueTest, EqualQueuesTakeTurns) {  // the example of spec 1 F109
       ElementsAre("q1/p98-0", "q2/p98-0", "q1/p99-0", "q2/p99-0", "q1/p100-0", "q2/p100-0"));
 }
 
-TEST(VictimQueueTest, AQueueAboveWhatItDeservesGoesFirst) {
+TEST(VictimQueueTest, AQueueAboveItsDeservedAmountGoesFirst) {
   EXPECT_THAT(Batches(MakeCluster()
                           .Queue("poor", {.deserved_gpus = 2})
                           .Queue("rich", {.deserved_gpus = 1})
@@ -142,12 +142,12 @@ ClusterMaker TwoBranches() {
 }
 const Strings kTwoBranches = {"a1/x", "a2/x", "b1/x", "b1/y", "b1/z"};
 
-TEST(VictimQueueTest, WhatWasTakenCountsInAllQueuesAbove) {  // switch victim_shares
+TEST(VictimQueueTest, VictimsCountInAllAncestorQueues) {  // switch victim_shares
   EXPECT_THAT(Batches(TwoBranches(), kTwoBranches),
               ElementsAre("b1/z-0", "a2/x-0", "b1/y-0", "a1/x-0", "b1/x-0"));
 }
 
-TEST(VictimQueueTest, AsKaiABranchForgetsWhatItsOtherLeavesGave) {  // spec 1 W13
+TEST(VictimQueueTest, AsKaiVictimsOfOtherLeavesOfABranchDoNotCount) {  // spec 1 W13
   TestCycle cycle(TwoBranches());
   cycle.switches.Set(Switch::kVictimShares, false);
   EXPECT_THAT(Batches(&cycle, kTwoBranches),
@@ -162,12 +162,12 @@ ClusterMaker ElasticFour() {
       .Running("ns/e", {.pods = 4, .gpus = 1, .node = "n", .min_member = 2});
 }
 
-TEST(RecordedVictimsTest, ARecordedPodIsGivenUpForNothing) {  // spec 2 E24: sizes 0, 1, 3
+TEST(RecordedVictimsTest, ARecordedPodIsNotGivenUpAgain) {  // spec 2 E24: sizes 0, 1, 3
   EXPECT_THAT(Batches(ElasticFour(), {"ns/e"}, {"ns/e-3"}), ElementsAre("ns/e-2", "ns/e-1 ns/e-0"));
   EXPECT_THAT(Batches(ElasticFour(), {"ns/e"}, {"ns/e-3", "ns/e-2"}), ElementsAre("ns/e-1 ns/e-0"));
 }
 
-TEST(RecordedVictimsTest, AGroupThatIsRecordedWholeIsGone) {
+TEST(RecordedVictimsTest, AGroupThatIsRecordedWholeIsSkipped) {
   EXPECT_THAT(Batches(MakeCluster()
                           .Node("n", {.gpus = 8})
                           .Running("ns/a", {.pods = 2, .gpus = 1, .node = "n", .min_member = 2})
@@ -176,7 +176,7 @@ TEST(RecordedVictimsTest, AGroupThatIsRecordedWholeIsGone) {
               ElementsAre("ns/b-0"));
 }
 
-TEST(RecordedVictimsTest, TheRestOfARecordedGangGoesInOnePiece) {
+TEST(RecordedVictimsTest, TheRestOfARecordedGangIsOneBatch) {
   EXPECT_THAT(Batches(MakeCluster()
                           .Node("n", {.gpus = 8})
                           .Running("ns/a", {.pods = 3, .gpus = 1, .node = "n", .min_member = 3}),
@@ -184,7 +184,7 @@ TEST(RecordedVictimsTest, TheRestOfARecordedGangGoesInOnePiece) {
               ElementsAre("ns/a-2 ns/a-0"));
 }
 
-TEST(RecordedVictimsTest, APodBehindTheFirstBatchIsFoundWhenItsTurnComes) {
+TEST(RecordedVictimsTest, ARecordedPodOfALaterBatchIsLeftOutOfIt) {
   // e-0 is recorded: e-3 and e-2 are given up as before; the last batch does not contain e-0.
   EXPECT_THAT(Batches(ElasticFour(), {"ns/e"}, {"ns/e-0"}),
               ElementsAre("ns/e-3", "ns/e-2", "ns/e-1"));
@@ -192,7 +192,7 @@ TEST(RecordedVictimsTest, APodBehindTheFirstBatchIsFoundWhenItsTurnComes) {
 
 // ---- the sequence that all probes share
 
-TEST(VictimPoolTest, GroupsThatComeBackDoNotGiveAllAtOnce) {
+TEST(VictimPoolTest, GroupsThatReturnGiveUpPodsInBatches) {
   TestCycle cycle(MakeCluster()
                       .Node("n", {.gpus = 8})
                       .Running("ns/one", {.gpus = 1, .node = "n", .min_member = 0})
@@ -209,7 +209,7 @@ TEST(VictimPoolTest, GroupsThatComeBackDoNotGiveAllAtOnce) {
   EXPECT_FALSE(pool.GivesAllAtOnce(cycle.rooms.Group("ns/growing"))) << "a pod of it waits";
 }
 
-TEST(VictimPoolTest, TheSequenceIsFoundOnceAndMayBeAskedInAnyOrder) {
+TEST(VictimPoolTest, TheSequenceIsComputedOnceAndReadInAnyOrder) {
   TestCycle cycle(TwoBranches());
   const std::vector<PodGroupId> candidates = cycle.Groups(kTwoBranches);
   VictimPool pool(cycle.view, candidates);
@@ -224,7 +224,7 @@ std::vector<PodGroupId> Losers(const Cluster& cluster) {
   return cluster.pod_groups().lists.may_lose;
 }
 
-TEST(VictimPoolPropertyTest, WithoutRecordedVictimsThatComeBackTheSequenceIsWhatAQueueGives) {
+TEST(VictimPoolPropertyTest, WithoutReturningRecordedVictimsTheSequenceIsThatOfAVictimQueue) {
   // Tests the shortcut of ScenarioBase: it removes batches of recorded groups from the shared
   // sequence.
   size_t skipped = 0;

@@ -74,7 +74,7 @@ SearchOutcome VictimSearch::Run() {
 
 bool VictimSearch::MayWork(ScenarioGenerator generator, size_t pods) {
   if (cycle_.plain_search) return true;
-  if (pods > kBatchesBeforeProof && IsHopeless()) return false;
+  if (pods > kBatchesBeforeProof && CannotSucceed()) return false;
   // If some leaves of a part have no pods yet, fewer than all pods may be enough.
   const PodList part = cycle_.order->PodsToPlace(group_);
   if (options_.returns != nullptr) {
@@ -85,12 +85,12 @@ bool VictimSearch::MayWork(ScenarioGenerator generator, size_t pods) {
   return generator != ScenarioGenerator::kNodeLocalGreedy || bounds_.MayHoldWithOneNode();
 }
 
-bool VictimSearch::IsHopeless() {
-  if (!knows_hope_) {
-    is_hopeless_ = bounds_.NeverFits(candidates_);
-    knows_hope_ = true;
+bool VictimSearch::CannotSucceed() {
+  if (!is_success_checked_) {
+    cannot_succeed_ = bounds_.NeverFits(candidates_);
+    is_success_checked_ = true;
   }
-  return is_hopeless_;
+  return cannot_succeed_;
 }
 
 bool VictimSearch::IsSatisfied(int32_t active_before) const {
@@ -148,7 +148,7 @@ VictimSearch::Probe VictimSearch::RunProbe(ScenarioGenerator generator, size_t p
     do {
       // If it takes longer, it pays off to check if it can succeed at all.
       if (base.batches().size() == kBatchesBeforeProof && !cycle_.plain_search) {
-        if (IsHopeless()) break;
+        if (CannotSucceed()) break;
         bounds_.StartPart(cycle_.order->PodsToPlace(group_), recorded_);
       }
       if (!base.IsWorthwhile()) continue;
@@ -192,7 +192,7 @@ VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool ke
 VictimSearch::Probe VictimSearch::TryMultiNode(const ScenarioBase& base, bool keep) {
   if (base.batches().empty()) return TryVictims(base, {}, keep);
   // No prefix of the nodes could hold all pods, so they need not be sorted.
-  const double missing = base.GpusWanted() - base.GpusElsewhere();
+  const double missing = base.RequestedGpus() - base.GpusElsewhere();
   if (!cycle_.plain_search && base.GpusOfUsefulNodes() < missing - kGpuSumTolerance)
     return Probe::kFailed;
   std::vector<NodeId> nodes;
@@ -327,14 +327,14 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
   // queue, then and now; in KAI it does (switch unrelated_blockers). What is true for one group of
   // a run is true for all of it, because groups with active pods, such as victims, are in runs of
   // their own.
-  const bool lets_all_speak = !cycle_.switches->on(Switch::kUnrelatedBlockers);
+  const bool includes_blocked = !cycle_.switches->on(Switch::kUnrelatedBlockers);
   std::vector<std::span<const PodGroupId>> runs;
   for (const std::span<const PodGroupId> run : waiting_.runs()) {
     const PodGroupId group = run.front();
     const bool waits = takes_part_[group] == 0 && cycle_.MayRun(group) &&
-                       IsCandidate(cluster, *cycle_.order, group, {.ready = !lets_all_speak});
-    if (waits &&
-        (lets_all_speak || HasHope(cycle_, group, cycle_.order->PodsToPlace(group), cycle_.room)))
+                       IsCandidate(cluster, *cycle_.order, group, {.ready = !includes_blocked});
+    if (waits && (includes_blocked ||
+                  MayFindRoom(cycle_, group, cycle_.order->PodsToPlace(group), cycle_.room)))
       runs.push_back(run);
   }
   for (const PodGroupId& group : groups) runs.emplace_back(&group, 1);
@@ -361,33 +361,33 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
     is_placed = placed;
     works = placed;
     // Often the simulation can end here: no evicted pod finds room again, in any order.
-    if (works && !cycle_.plain_search && NobodyReturns(scenario, groups)) break;
+    if (works && !cycle_.plain_search && NoVictimReturns(scenario, groups)) break;
   }
   for (const PodGroupId group : groups) takes_part_[group] = 0;
   return works && is_placed;
 }
 
-bool VictimSearch::NobodyReturns(const Scenario& scenario, std::span<const PodGroupId> groups) {
+bool VictimSearch::NoVictimReturns(const Scenario& scenario, std::span<const PodGroupId> groups) {
   // From here on, room only shrinks, so a pod without room now will have none later.
   const Cluster& cluster = *cycle_.cluster;
   for (const PodGroupId group : groups) {
     if (group != group_ && cycle_.order->CountOf(group, PodStatus::kPending) > 0) return false;
   }
-  std::vector<PodClassId> asked;
-  bool nobody = true;
+  std::vector<PodClassId> checked;
+  bool none_returns = true;
   for (const Victim& victim : scenario.victims) {
     const PodClassId pod_class = cluster.pods().pod_class[victim.pod];
     if (cluster.pods().status[victim.pod] != PodStatus::kReleasing || has_no_room_[pod_class] != 0)
       continue;
     if (cycle_.search->Find(pod_class).node.valid()) {
-      nobody = false;
+      none_returns = false;
       break;
     }
     has_no_room_[pod_class] = 1;
-    asked.push_back(pod_class);
+    checked.push_back(pod_class);
   }
-  for (const PodClassId pod_class : asked) has_no_room_[pod_class] = 0;
-  return nobody;
+  for (const PodClassId pod_class : checked) has_no_room_[pod_class] = 0;
+  return none_returns;
 }
 
 }  // namespace kai

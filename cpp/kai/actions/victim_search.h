@@ -84,12 +84,12 @@ class VictimSearch {
   std::vector<Victim> NeededOf(const Scenario& scenario) const;
   bool PlaceAll(const Scenario& scenario);
   // After the group is placed: true if none of the remaining victims can be placed again.
-  bool NobodyReturns(const Scenario& scenario, std::span<const PodGroupId> groups);
+  bool NoVictimReturns(const Scenario& scenario, std::span<const PodGroupId> groups);
   bool IsSatisfied(int32_t active_before) const;
   // False: it is proved that the generator cannot place this number of pods.
   bool MayWork(ScenarioGenerator generator, size_t pods);
   // True: not even the first pod could be placed without all candidates.
-  bool IsHopeless();
+  bool CannotSucceed();
 
   CycleView& cycle_;
   PodGroupId group_;
@@ -108,8 +108,8 @@ class VictimSearch {
   Statement::Checkpoint start_ = 0;
   bool stands_ = false;  // the whole group's solution is in the statement
   SearchBounds bounds_;
-  bool knows_hope_ = false;
-  bool is_hopeless_ = false;
+  bool is_success_checked_ = false;
+  bool cannot_succeed_ = false;
   QuotaCount request_;  // of the part that is placed
   std::set<ScenarioKey> failed_;
   WaitingRuns waiting_;                           // at the start of the search; without the group

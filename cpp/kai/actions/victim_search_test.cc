@@ -93,7 +93,7 @@ ClusterMaker ThreeOnOneNode() {
       .Running("ns/c", {.gpus = 1, .node = "n1"});
 }
 
-TEST(VictimSearchTest, TakesNoMoreThanItNeeds) {  // spec 2 E18
+TEST(VictimSearchTest, EvictsNoMoreThanItNeeds) {  // spec 2 E18
   Search one(ThreeOnOneNode().Pending("ns/new", {.gpus = 1}));
   EXPECT_EQ(one.Run(), SearchOutcome::kSolved);
   EXPECT_EQ(one.victims, "ns/c-0");
@@ -119,7 +119,7 @@ TEST(VictimSearchTest, AnElasticVictimLosesOnePodSeveralOrAll) {  // spec 2 E19
   EXPECT_EQ(victims(3), "ns/e-3 ns/e-2 ns/e-1 ns/e-0");
 }
 
-TEST(VictimSearchTest, OfAnElasticVictimOnePodMayMoveWhileAnotherIsLost) {  // spec 2 E19
+TEST(VictimSearchTest, OnePodOfAnElasticVictimMayMoveAndAnotherBeLost) {  // spec 2 E19
   Search search(MakeCluster()
                     .Node("n1", {.gpus = 2})
                     .Node("n2", {.gpus = 1})
@@ -131,7 +131,7 @@ TEST(VictimSearchTest, OfAnElasticVictimOnePodMayMoveWhileAnotherIsLost) {  // s
   EXPECT_EQ(search.Now("ns/e-1"), "leaves n1");
 }
 
-TEST(VictimSearchTest, AGangOfWholeNodesEmptiesThemAll) {  // spec 2 E20
+TEST(VictimSearchTest, AGangOfWholeNodesEmptiesAllOfThem) {  // spec 2 E20
   ClusterMaker maker = MakeCluster();
   for (int node = 0; node < 11; ++node) {
     const std::string name = StrCat("n", node);
@@ -168,7 +168,7 @@ TEST(VictimSearchTest, AVictimThatFitsElsewhereMoves) {  // spec 2 E22
   EXPECT_EQ(search.Now("ns/a-0"), "on n1");
 }
 
-TEST(VictimSearchTest, AVictimThatWasEvictedForNothingStays) {  // spec 2 T5
+TEST(VictimSearchTest, AnUnnecessaryVictimStays) {  // spec 2 T5
   // Only n1 is possible. c comes first and is evicted without effect: it returns to n2 as if it had
   // not been evicted.
   Search search(MakeCluster()
@@ -185,7 +185,7 @@ TEST(VictimSearchTest, AVictimThatWasEvictedForNothingStays) {  // spec 2 T5
   EXPECT_EQ(search.victims, "ns/a-0") << "a pod that stayed is not a victim";
 }
 
-TEST(VictimSearchTest, ASiblingThatStayedIsRecordedWithThoseThatDidNot) {
+TEST(VictimSearchTest, ASiblingThatStaysIsRecordedWithTheOthers) {
   // e-1 is placed again on its old node; it uses the only attempt of e in the last probe.
   Search search(
       MakeCluster()
@@ -203,7 +203,7 @@ TEST(VictimSearchTest, ASiblingThatStayedIsRecordedWithThoseThatDidNot) {
 
 // ---- what it leaves behind
 
-TEST(VictimSearchTest, UnsolvedItLeavesEverythingAsItWas) {  // spec 2 E26
+TEST(VictimSearchTest, AnUnsolvedSearchLeavesTheClusterUnchanged) {  // spec 2 E26
   Search search(ThreeOnOneNode().Pending("ns/new", {.pods = 2, .gpus = 1, .min_member = 2}));
   search.accepts = [](const Scenario&) { return false; };
   const Statement::Checkpoint start = search.cycle.rooms.statement().Mark();
@@ -216,7 +216,7 @@ TEST(VictimSearchTest, UnsolvedItLeavesEverythingAsItWas) {  // spec 2 E26
       << "the group has no part any more";
 }
 
-TEST(VictimSearchTest, TheValidatorSeesTheClusterAsItWouldBe) {
+TEST(VictimSearchTest, TheValidatorRunsOnTheSimulatedCluster) {
   Search search(ThreeOnOneNode().Pending("ns/new", {.gpus = 3}));
   search.accepts = [&](const Scenario& scenario) {
     EXPECT_EQ(scenario.victims.size(), size_t{3});
@@ -248,7 +248,7 @@ TEST(VictimSearchTest, EnoughReplicasAreASolution) {  // switch min_sub_group
   EXPECT_EQ(search.Now("ns/new-1"), "waits");
 }
 
-TEST(VictimSearchTest, AsKaiTheyAreNotButNothingIsLeftStanding) {  // spec 2 W1, W2
+TEST(VictimSearchTest, AsKaiEnoughReplicasAreNoSolutionAndNothingChanges) {  // spec 2 W1, W2
   Search search(EitherReplica(), {.satisfy_tree = false});
   EXPECT_EQ(search.Run(), SearchOutcome::kGeneratorsExhausted);
   EXPECT_THAT(search.asked, Not(IsEmpty())) << "one scenario worked";
@@ -258,7 +258,7 @@ TEST(VictimSearchTest, AsKaiTheyAreNotButNothingIsLeftStanding) {  // spec 2 W1,
 
 // ---- without a chance
 
-TEST(VictimSearchTest, WithoutGeneratorsThereIsNothingToTry) {
+TEST(VictimSearchTest, WithoutGeneratorsNoScenarioIsTried) {
   Search search(ThreeOnOneNode().Pending("ns/new", {.gpus = 1}));
   search.cycle.view.generators.clear();
   EXPECT_EQ(search.Run(), SearchOutcome::kNoGenerator);
@@ -271,7 +271,7 @@ TEST(VictimSearchTest,
   EXPECT_EQ(search.scenarios, 0);
 }
 
-TEST(VictimSearchTest, WhatNoEvictionMakesFitIsNotTried) {
+TEST(VictimSearchTest, APodThatNoEvictionMakesFitIsNotTried) {
   const auto run = [](bool plain) {
     Search search(
         MakeCluster()
@@ -321,7 +321,7 @@ TEST(ProbeTest, PartsDoubleUntilTheWholeGroupIsPlaced) {  // the example of spec
       << "if every victim was needed, the solution is kept";
 }
 
-TEST(ProbeTest, BetweenTheLargestThatWorksAndTheSmallestThatDoesNotTheGapIsHalved) {
+TEST(ProbeTest, TheGapBetweenTheLargestSuccessAndTheSmallestFailureIsHalved) {
   // Nine of eleven fit: 8 works, 11 fails, 9 works, 10 fails, and 11 is tried again.
   for (const bool plain : {true, false}) {
     EXPECT_THAT(PartsOf(OneGpuNodes(11, 2, 11), SearchOutcome::kGeneratorsExhausted, plain),
@@ -329,7 +329,7 @@ TEST(ProbeTest, BetweenTheLargestThatWorksAndTheSmallestThatDoesNotTheGapIsHalve
   }
 }
 
-TEST(ProbeTest, EachPartStartsFromTheVictimsOfTheOneBefore) {
+TEST(ProbeTest, EachPartStartsFromTheVictimsOfThePreviousPart) {
   Search search(OneGpuNodes(4, 0, 4));
   EXPECT_EQ(search.Run(), SearchOutcome::kSolved);
   EXPECT_THAT(search.asked, ElementsAre("ns/n3-0", "ns/n3-0 ns/n2-0", "ns/n3-0 ns/n2-0 ns/n1-0",
@@ -339,7 +339,7 @@ TEST(ProbeTest, EachPartStartsFromTheVictimsOfTheOneBefore) {
 
 // ---- generators (spec 2 V9)
 
-TEST(GeneratorTest, NodeLocalGreedyEmptiesNodesOneByOne) {
+TEST(GeneratorTest, NodeLocalGreedyEmptiesOneNodeAfterTheOther) {
   // Going from two to four pods needs two more nodes, and so does going from three to five: too
   // many at once.
   const auto outcome = [](int gang, std::vector<ScenarioGenerator> generators) {
@@ -354,13 +354,13 @@ TEST(GeneratorTest, NodeLocalGreedyEmptiesNodesOneByOne) {
   EXPECT_EQ(outcome(5, {kNodeLocalGreedy, kMultiNodeGang}), SearchOutcome::kSolved);
 }
 
-TEST(GeneratorTest, OneOwnsAllPartsBeforeTheNextBegins) {  // spec 2 E25
+TEST(GeneratorTest, OneGeneratorTriesAllPartsBeforeTheNextStarts) {  // spec 2 E25
   Search search(OneGpuNodes(5, 0, 5));
   EXPECT_EQ(search.Run(), SearchOutcome::kSolved);
   EXPECT_THAT(search.requests, ElementsAre(1, 2, 3, /*the next one*/ 1, 2, 4, 5));
 }
 
-TEST(GeneratorTest, NodeLocalGreedyTakesAllThatAGroupWouldLoseElsewhere) {
+TEST(GeneratorTest, NodeLocalGreedyIncludesTheLossesOfAGroupOnOtherNodes) {
   // gang is on both nodes; all of it is evicted for one pod on n1.
   Search search(MakeCluster()
                     .Node("n1", {.gpus = 2, .labels = {{"zone", "a"}}})
@@ -376,7 +376,7 @@ TEST(GeneratorTest, NodeLocalGreedyTakesAllThatAGroupWouldLoseElsewhere) {
   EXPECT_EQ(search.Now("ns/b-0"), "on n2");
 }
 
-TEST(GeneratorTest, AsKaiNodeLocalGreedyTakesWhatAGroupGivesUpAlreadyOnceMore) {  // spec 2 W8
+TEST(GeneratorTest, AsKaiNodeLocalGreedyEvictsRecordedVictimsAgain) {  // spec 2 W8
   const ClusterMaker maker = MakeCluster()
                                  .Node("n1", {.gpus = 1})
                                  .Node("n2", {.gpus = 1})
@@ -420,7 +420,7 @@ TEST(GeneratorTest, AScenarioThatFailedIsNotTriedTwice) {  // spec 2 V15
 
 // ---- the rest of the cluster
 
-TEST(GeneratorTest, AsKaiTheVictimsThatSufficedHaveToPassTheFiltersAlone) {  // spec 2 V1, spec 4 F4
+TEST(GeneratorTest, AsKaiTheFiltersCheckSufficientVictimsAlone) {  // spec 2 V1, spec 4 F4
   ClusterMaker maker =
       MakeCluster()
           .Add(TopologyRow{.name = "net", .levels = {{"zone", ""}}})
@@ -444,7 +444,7 @@ TEST(GeneratorTest, AsKaiTheVictimsThatSufficedHaveToPassTheFiltersAlone) {  // 
   EXPECT_EQ(as_kai.victims, "ns/b-0 ns/a-0");
 }
 
-TEST(SimulationTest, OtherGroupsThatWaitAreNotPlacedOnTheWay) {
+TEST(SimulationTest, OtherWaitingGroupsAreNotPlacedInTheSimulation) {
   Search search(ThreeOnOneNode()
                     .Pending("ns/first", {.gpus = 1, .priority = 90})
                     .Pending("ns/new", {.gpus = 1}));
@@ -464,7 +464,7 @@ TEST(SimulationTest, GroupsThatGoFirstMayBePlacedAgainBeforeTheGroup) {
   EXPECT_EQ(search.scenarios, 1);
 }
 
-TEST(SimulationTest, AGroupGetsOneAttemptToComeBack) {  // spec 2 V13, W19
+TEST(SimulationTest, AGroupGetsOneAttemptToReturn) {  // spec 2 V13, W19
   // On n2 there is room for both pods of e.
   Search search(MakeCluster()
                     .Node("n1", {.gpus = 2, .labels = {{"zone", "a"}}})
@@ -479,7 +479,7 @@ TEST(SimulationTest, AGroupGetsOneAttemptToComeBack) {  // spec 2 V13, W19
 // ---- budgets (spec 2 V4-V6, V17)
 
 // The validator accepts nothing; every longer list of the five pods on the node works.
-Search Hopeless() {
+Search SearchThatCannotSucceed() {
   return Search(MakeCluster()
                     .Node("n1", {.gpus = 5})
                     .Running("ns/a", {.gpus = 1, .node = "n1"})
@@ -490,15 +490,15 @@ Search Hopeless() {
                     .Pending("ns/new", {.gpus = 1}));
 }
 
-TEST(SearchBudgetTest, WithoutOneEverythingIsTried) {
-  Search search = Hopeless();
+TEST(SearchBudgetTest, WithoutABudgetEverythingIsTried) {
+  Search search = SearchThatCannotSucceed();
   search.accepts = [](const Scenario&) { return false; };
   EXPECT_EQ(search.Run(), SearchOutcome::kGeneratorsExhausted);
   EXPECT_EQ(search.scenarios, 5);
 }
 
 TEST(SearchBudgetTest, ACountOfScenariosEndsTheSearch) {
-  Search search = Hopeless();
+  Search search = SearchThatCannotSucceed();
   search.accepts = [](const Scenario&) { return false; };
   search.cycle.budgets.job_scenarios = 3;
   const Statement::Checkpoint start = search.cycle.rooms.statement().Mark();
@@ -507,20 +507,20 @@ TEST(SearchBudgetTest, ACountOfScenariosEndsTheSearch) {
   EXPECT_EQ(search.cycle.rooms.statement().Mark(), start);
 }
 
-TEST(SearchBudgetTest, WithoutAnyScenarioForTheActionTheSearchDoesNotStart) {
-  Search search = Hopeless();
+TEST(SearchBudgetTest, ABudgetOfZeroScenariosForTheActionStartsNoSearch) {
+  Search search = SearchThatCannotSucceed();
   search.cycle.budgets.action_scenarios = 0;
   EXPECT_EQ(search.Run(), SearchOutcome::kNotAttempted);
 }
 
-TEST(SearchBudgetTest, ASolutionInTimeIsASolution) {
-  Search search = Hopeless();
+TEST(SearchBudgetTest, ASolutionWithinTheBudgetIsUsed) {
+  Search search = SearchThatCannotSucceed();
   search.cycle.budgets.job_scenarios = 2;  // the whole group again, with its victims
   EXPECT_EQ(search.Run(), SearchOutcome::kSolved);
 }
 
 TEST(SearchBudgetTest, TimeEndsTheSearchBetweenScenarios) {  // spec 2 V6
-  Search search = Hopeless();
+  Search search = SearchThatCannotSucceed();
   ManualClock clock;
   search.cycle.view.stopwatch = &clock;
   search.cycle.budgets.job_ns = 2 * kSecondNs;
@@ -532,8 +532,8 @@ TEST(SearchBudgetTest, TimeEndsTheSearchBetweenScenarios) {  // spec 2 V6
   EXPECT_EQ(search.scenarios, 2);
 }
 
-TEST(SearchBudgetTest, AScenarioThatTakesTooLongIsStillTakenWhenItWorks) {  // spec 2 V6
-  Search search = Hopeless();
+TEST(SearchBudgetTest, AScenarioThatTakesTooLongIsStillUsedIfItWorks) {  // spec 2 V6
+  Search search = SearchThatCannotSucceed();
   ManualClock clock;
   search.cycle.view.stopwatch = &clock;
   search.cycle.budgets.job_ns = kSecondNs;
@@ -544,8 +544,8 @@ TEST(SearchBudgetTest, AScenarioThatTakesTooLongIsStillTakenWhenItWorks) {  // s
   EXPECT_EQ(search.Run(), SearchOutcome::kSolved);
 }
 
-TEST(SearchBudgetTest, AGeneratorsTimeEndsItAndNotTheSearch) {
-  Search search = Hopeless();
+TEST(SearchBudgetTest, TheTimeOfAGeneratorEndsItAndNotTheSearch) {
+  Search search = SearchThatCannotSucceed();
   ManualClock clock;
   search.cycle.view.stopwatch = &clock;
   search.cycle.budgets.generator_ns = {{"default", 0}, {"NodeLocalGreedy", 2 * kSecondNs}};

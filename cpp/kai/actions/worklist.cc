@@ -55,11 +55,11 @@ const QueueStanding& Worklist::StandingOf(QueueId queue) {
   if (known.group == next && known.version == version) return known.standing;
   const QueueView view = (*shares_)[queue];
   const QuotaCount& candidate = order_->NextRequest(next);
-  const bool stands_as_before = known.group.valid() && known.candidate == candidate &&
-                                (known.version == version || known.allocated == view.allocated());
+  const bool is_unchanged = known.group.valid() && known.candidate == candidate &&
+                            (known.version == version || known.allocated == view.allocated());
   known.group = next;
   known.version = version;
-  if (stands_as_before) return known.standing;
+  if (is_unchanged) return known.standing;
   known = {.group = next,
            .version = version,
            .allocated = view.allocated(),

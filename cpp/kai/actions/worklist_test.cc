@@ -59,7 +59,7 @@ struct Rig {
 
 using Names = std::vector<std::string>;
 
-TEST(WorklistTest, WithoutItsOrderItGivesAllThatIsIn) {
+TEST(WorklistTest, AfterForgetOrderItStillReturnsAllGroups) {
   Rig rig(MakeCluster()
               .Queue("a")
               .Queue("b")
@@ -73,7 +73,7 @@ TEST(WorklistTest, WithoutItsOrderItGivesAllThatIsIn) {
   EXPECT_THAT(rig.PopAll(), testing::UnorderedElementsAre("a/one", "b/one", "b/two"));
 }
 
-TEST(WorklistTest, InOneQueueByPriorityThenAge) {  // spec 1 F73
+TEST(WorklistTest, GroupsOfOneQueueAreSortedByPriorityThenAge) {  // spec 1 F73
   Rig rig(MakeCluster()
               .Queue("q")
               .Node("n", {.gpus = 8})
@@ -110,7 +110,7 @@ TEST(WorklistTest, TheStarvedQueueGoesFirst) {  // spec 1 F65
   EXPECT_EQ(rig.PopAll(), (Names{"starved/first", "full/more"}));
 }
 
-TEST(WorklistTest, WhatIsPlacedOnTheWayCountsForTheNextTurn) {
+TEST(WorklistTest, GroupsPlacedMeanwhileCountForTheNextTurn) {
   Rig rig(MakeCluster()
               .Queue("a", {.deserved_gpus = 2})
               .Queue("b", {.deserved_gpus = 2})
@@ -139,13 +139,13 @@ ClusterMaker TwoOneThree() {
       .Pending("q/three", {.gpus = 1, .priority = 53});
 }
 
-TEST(WorklistTest, TheDepthKeepsTheFirst) {  // switch queue_depth
+TEST(WorklistTest, TheDepthKeepsTheFirstGroups) {  // switch queue_depth
   Rig rig(TwoOneThree().Build(), {.depth = 2});
   rig.PushAll();
   EXPECT_EQ(rig.PopAll(), (Names{"q/three", "q/two"}));
 }
 
-TEST(WorklistTest, AsKaiTheDepthDropsWhatStandsLastInTheHeap) {  // spec 2 W9: not the worst
+TEST(WorklistTest, AsKaiTheDepthDropsTheLastGroupOfTheHeap) {  // spec 2 W9: not the worst
   // The heap [two, one] becomes [three, one, two] and loses its last slot: the better group is
   // dropped.
   Rig rig(TwoOneThree().Build(), {.depth = 2, .keep_first = false});
@@ -153,7 +153,7 @@ TEST(WorklistTest, AsKaiTheDepthDropsWhatStandsLastInTheHeap) {  // spec 2 W9: n
   EXPECT_EQ(rig.PopAll(), (Names{"q/three", "q/one"}));
 }
 
-TEST(WorklistTest, APoppedGroupMayComeBack) {
+TEST(WorklistTest, APoppedGroupMayBePushedAgain) {
   Rig rig(MakeCluster().Queue("q").Node("n").Pending("q/only").Build());
   rig.PushAll();
   const PodGroupId group = rig.worklist.Pop();
@@ -164,7 +164,7 @@ TEST(WorklistTest, APoppedGroupMayComeBack) {
 
 // Of two equal queues of the same age, the right argument goes first in both orders (spec 1 F71),
 // so the heap's layout decides: the last queue takes the place of the one that left.
-TEST(WorklistTest, BetweenEqualQueuesTheLayoutOfTheHeapDecides) {
+TEST(WorklistTest, TheHeapLayoutOrdersEqualQueues) {
   ClusterMaker maker = MakeCluster().Node("n", {.gpus = 8});
   for (const char* queue : {"a", "b", "c", "d"}) {
     maker.Queue(queue, {.deserved_gpus = 2, .created_s = 1});
@@ -192,7 +192,7 @@ TEST(WorklistTest, AnInnerQueueIsRepresentedByTheBestOfItsBestLeaf) {  // spec 1
   EXPECT_EQ(rig.PopAll(), (Names{"b2/one", "a1/two", "b1/four"}));
 }
 
-TEST(WorklistTest, QueuesOfDifferentDepthsStandSideBySide) {
+TEST(WorklistTest, QueuesOfDifferentDepthsAreCompared) {
   Rig rig(MakeCluster()
               .Queue("flat", {.deserved_gpus = 1, .priority = 50})
               .Queue("deep", {.deserved_gpus = 8})
@@ -224,7 +224,7 @@ TEST(WorklistTest, WithoutFairShareTheOlderQueueDrainsFirst) {  // spec 2 X1
   EXPECT_EQ(rig.PopAll(), (Names{"team1/high", "team1/low", "team2/g", "team0/g"}));
 }
 
-TEST(WorklistTest, GroupsAreComparedByThePluginsThatRun) {  // spec 1 F73
+TEST(WorklistTest, GroupsAreComparedByTheActivePlugins) {  // spec 1 F73
   const auto order = [](std::vector<GroupComparator> comparators) {
     Rig rig(MakeCluster()
                 .Queue("q")
@@ -248,7 +248,7 @@ TEST(WorklistTest, GroupsAreComparedByThePluginsThatRun) {  // spec 1 F73
 // groups are added and removed, pods of any queue are placed, promised and evicted, shares are
 // rolled back while heaps exist, groups have sub-groups, plugins are missing, leaves have a depth.
 // Trees have 1 to 4 levels, many ties and equal ages.
-TEST(WorklistTest, AgreesWithThePlainTreeOfHeapsWhateverChangesAround) {
+TEST(WorklistTest, AgreesWithAPlainTreeOfHeapsAfterAnyChanges) {
   int64_t pops = 0;
   int64_t with_siblings = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
@@ -370,7 +370,7 @@ Names PopWithout(Rig* rig, const std::map<std::string, std::vector<PodGroupId>>&
   return names;
 }
 
-TEST(WorklistTest, OthersComeInTheSameOrderWhereThoseThatFailArePassedOverInOnePiece) {
+TEST(WorklistTest, SkippingFailedGroupsTogetherKeepsTheOrderOfTheOthers) {
   size_t passed_over = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));

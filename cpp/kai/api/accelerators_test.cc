@@ -16,7 +16,7 @@ TEST(AcceleratorsTest, EachResourceIsListedOnce) {
   }
 }
 
-TEST(AcceleratorsTest, GpusAreThoseThatKaiCountsAsGpus) {  // spec 3 R27, R28
+TEST(AcceleratorsTest, ResourcesThatKaiCountsAreGpus) {  // spec 3 R27, R28
   EXPECT_TRUE(IsGpuResource("nvidia.com/gpu"));
   EXPECT_TRUE(IsGpuResource("amd.com/gpu"));
   for (const char* other : {"gpu.intel.com/i915", "gpu.intel.com/xe", "habana.ai/gaudi",
@@ -24,7 +24,7 @@ TEST(AcceleratorsTest, GpusAreThoseThatKaiCountsAsGpus) {  // spec 3 R27, R28
     EXPECT_FALSE(IsGpuResource(other)) << other;
 }
 
-TEST(AcceleratorsTest, SlicesAreEveryNameWithTheirPrefix) {  // spec 3 M1
+TEST(AcceleratorsTest, EveryNameWithTheSlicePrefixIsASlice) {  // spec 3 M1
   EXPECT_TRUE(IsMigResource("nvidia.com/mig-1g.5gb"));
   EXPECT_TRUE(IsMigResource("nvidia.com/mig-1g.5gb.me"));
   EXPECT_FALSE(IsMigResource("nvidia.com/gpu"));

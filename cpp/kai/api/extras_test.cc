@@ -15,7 +15,7 @@ TEST(ExtrasTest, AreAllOffUntilOneIsSet) {
   EXPECT_FALSE(extras.on(Extra::kVolumeZones)) << "Set() changes one extra only";
 }
 
-TEST(ExtrasTest, HaveNamesOfTheirOwn) {
+TEST(ExtrasTest, HaveUniqueNames) {
   EXPECT_EQ(std::set<std::string_view>(kExtraNames.begin(), kExtraNames.end()).size(), kExtras);
   EXPECT_EQ(kExtraNames[static_cast<size_t>(Extra::kTopologySpread)], "topology_spread");
   EXPECT_EQ(kExtraNames[static_cast<size_t>(Extra::kVolumeZones)], "volume_zones");

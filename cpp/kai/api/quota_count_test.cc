@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 
 QuotaCount Gpus(double gpus) { return {0, 0, gpus}; }
 
-TEST(QuotaCountTest, AddsAndTakesAwayElementByElement) {
+TEST(QuotaCountTest, AddsAndSubtractsElementByElement) {
   QuotaCount sum(1000, 2e9, 0.5);
   sum += {500, 1e9, 0.5};
   EXPECT_THAT(sum.values(), ElementsAre(1500, 3e9, 1));
@@ -25,14 +25,14 @@ TEST(QuotaCountTest, AddsAndTakesAwayElementByElement) {
   EXPECT_THAT((QuotaCount(1, 2, 3) - QuotaCount(4, 5, 6)).values(), ElementsAre(-3, -3, -3));
 }
 
-TEST(QuotaCountTest, ReadsEachHundredthAsTheDoubleThatItIsWrittenAs) {
+TEST(QuotaCountTest, ConvertsEachHundredthToTheNearestDouble) {
   for (int hundredths = -300; hundredths <= 30'000; ++hundredths) {
     const double gpus = hundredths / 100.0;
     EXPECT_EQ(Gpus(gpus)[kQuotaGpu], gpus);
   }
 }
 
-TEST(QuotaCountTest, SumsOfHundredthsAreWhatTheyAreOnPaper) {
+TEST(QuotaCountTest, SumsOfHundredthsAreExact) {
   ASSERT_NE(0.1 + 0.2, 0.3);
   QuotaCount sum(1000, 2e9, 0.2);
   sum += QuotaCount(0, 0, 0.1);
@@ -41,7 +41,7 @@ TEST(QuotaCountTest, SumsOfHundredthsAreWhatTheyAreOnPaper) {
   EXPECT_EQ(sum[kQuotaGpu], 70.3);
 }
 
-TEST(QuotaCountTest, SeventhsAndQuartersOfADeviceAreOneDevice) {
+TEST(QuotaCountTest, SeventhsAndQuartersOfADeviceAddUpToOneDevice) {
   QuotaCount sevenths;
   for (int i = 0; i < 7; ++i) sevenths += Gpus(1.0 / 7);
   EXPECT_EQ(sevenths, Gpus(1));
@@ -49,7 +49,7 @@ TEST(QuotaCountTest, SeventhsAndQuartersOfADeviceAreOneDevice) {
   EXPECT_EQ(Gpus(3.0 / 7)[kQuotaGpu], 3.0 / 7);
 }
 
-TEST(QuotaCountTest, MemoryOfADeviceNeverAddsUpToMore) {
+TEST(QuotaCountTest, PartsOfTheMemoryOfADeviceNeverAddUpToMoreThanTheDevice) {
   for (const int parts : {2, 3, 7, 9, 11, 81}) {
     QuotaCount sum;
     for (int i = 0; i < parts; ++i) sum += QuotaCount::OfGpuMemory(1000, 1000.0 * parts);
@@ -60,14 +60,14 @@ TEST(QuotaCountTest, MemoryOfADeviceNeverAddsUpToMore) {
   EXPECT_EQ(QuotaCount::OfGpuMemory(3 * 40'500, 40'500), Gpus(3));
 }
 
-TEST(QuotaCountTest, MemoryOfADeviceReadsAsTheNearestDouble) {
+TEST(QuotaCountTest, MemoryOfADeviceConvertsToTheNearestDouble) {
   for (const int of : {15'300, 40'500, 81'500, 195'300}) {
     for (int mib = 100; mib < of; mib += 37)
       EXPECT_EQ(QuotaCount::OfGpuMemory(mib, of)[kQuotaGpu], static_cast<double>(mib) / of);
   }
 }
 
-TEST(QuotaCountTest, EqualCountsAreEqualHoweverTheyCameAbout) {
+TEST(QuotaCountTest, CountsWithDifferentHistoriesCompareEqual) {
   const QuotaCount half_a_part = QuotaCount::OfGpuMemory(1, 1400);
   EXPECT_EQ(half_a_part + half_a_part, QuotaCount::OfGpuMemory(1, 700));
   EXPECT_EQ(half_a_part + half_a_part, Gpus(1.0 / 700));
@@ -76,18 +76,18 @@ TEST(QuotaCountTest, EqualCountsAreEqualHoweverTheyCameAbout) {
   EXPECT_EQ((half_a_part - Gpus(1))[kQuotaGpu], -1399.0 / 1400);
 }
 
-TEST(QuotaCountTest, GpusAreReplacedAlone) {
+TEST(QuotaCountTest, ReplacingTheGpusKeepsTheOtherElements) {
   EXPECT_EQ(QuotaCount(1, 2, 3).WithGpus(0.3), QuotaCount(1, 2, 0.3));
 }
 
-TEST(QuotaCountTest, ASumOfWholeBytesIsExactBeyondWhatADoubleHolds) {
+TEST(QuotaCountTest, ASumOfWholeBytesIsExactBeyondThePrecisionOfADouble) {
   QuotaCount sum(0, 0x1p60, 0);
   sum += {0, 1, 0};
   sum -= {0, 0x1p60, 0};
   EXPECT_EQ(sum, QuotaCount(0, 1, 0));
 }
 
-TEST(QuotaCountTest, WhatNoClusterHasIsCutOffAndDoesNotWrapRound) {
+TEST(QuotaCountTest, HugeAmountsSaturateInsteadOfWrapping) {
   const double huge = 1e300;
   QuotaCount sum;
   for (int i = 0; i < 10'000; ++i) sum += {huge, huge, huge};
@@ -99,7 +99,7 @@ TEST(QuotaCountTest, WhatNoClusterHasIsCutOffAndDoesNotWrapRound) {
 }
 
 // Adds in any order, while other amounts are added and subtracted in between.
-TEST(QuotaCountTest, IsTheSameInEveryBitWhateverCameAndWent) {
+TEST(QuotaCountTest, AddingAndSubtractingRestoresEveryBit) {
   std::mt19937_64 random(18);
   const auto below = [&](uint64_t most) { return static_cast<double>(random() % most); };
   for (int round = 0; round < 200; ++round) {
@@ -125,7 +125,7 @@ TEST(QuotaCountTest, IsTheSameInEveryBitWhateverCameAndWent) {
   }
 }
 
-TEST(QuotaCountTest, TheLargerCountNeverReadsAsLess) {
+TEST(QuotaCountTest, TheLargerCountNeverConvertsToTheSmallerDouble) {
   std::mt19937_64 random(18);
   for (int round = 0; round < 10'000; ++round) {
     const QuotaCount low =

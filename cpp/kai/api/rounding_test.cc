@@ -40,7 +40,7 @@ TEST(RoundingTest, KeepsKaisFloatingErrorOfOnePercent) {  // spec 3 G2
   EXPECT_EQ(PortionOfMemory(5500, 10000), 0.56);
 }
 
-TEST(RoundingTest, MemoryBeyondADeviceIsMoreThanOne) {  // spec 3 G5
+TEST(RoundingTest, MemoryAboveThatOfOneDeviceIsMoreThanOneGpu) {  // spec 3 G5
   EXPECT_EQ(PortionOfMemory(1500, 1000), 1.5);
   EXPECT_EQ(PortionOfMemory(1990, 1000), 1.99);
   EXPECT_EQ(PortionOfMemory(1995, 1000), 2);
@@ -69,12 +69,12 @@ TEST(RoundingTest, PrintsSixDecimalsBeforeItCuts) {  // spec 2 M8
   EXPECT_EQ(CutToThreeDecimals(0.0029999999), "0.003");
 }
 
-TEST(RoundingTest, NeverHangsOnWhatIsNoNumber) {
+TEST(RoundingTest, EndsForInfinityAndNotANumber) {
   EXPECT_EQ(CutToThreeDecimals(std::numeric_limits<double>::infinity()), "inf");
   EXPECT_NE(CutToThreeDecimals(std::nan("")), "");
 }
 
-TEST(RoundingTest, ShortestDecimalReadsBackAsTheSameDouble) {
+TEST(RoundingTest, ShortestDecimalParsesBackToTheSameDouble) {
   for (const auto& [value, text] :
        std::vector<std::pair<double, std::string>>{{0, "0"},
                                                    {3, "3"},
@@ -89,7 +89,7 @@ TEST(RoundingTest, ShortestDecimalReadsBackAsTheSameDouble) {
 }
 
 // Go's shortest %g uses an exponent below 1e-4 and from 1e6 on.
-TEST(RoundingTest, ShortestDecimalTurnsToExponentsWhereGoDoes) {
+TEST(RoundingTest, ShortestDecimalUsesExponentsWhereGoDoes) {
   EXPECT_EQ(ShortestDecimal(0.0001), "0.0001");
   EXPECT_EQ(ShortestDecimal(0.00001), "1e-05");
   EXPECT_EQ(ShortestDecimal(999999), "999999");

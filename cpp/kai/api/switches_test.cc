@@ -16,7 +16,7 @@ TEST(SwitchesTest, AreAllOnUntilOneIsSet) {
   EXPECT_TRUE(switches.on(Switch::kSlowJob)) << "Set() changes one switch only";
 }
 
-TEST(SwitchesTest, HaveNamesOfTheirOwn) {
+TEST(SwitchesTest, HaveUniqueNames) {
   EXPECT_EQ(std::set<std::string_view>(kSwitchNames.begin(), kSwitchNames.end()).size(), kSwitches);
   EXPECT_EQ(kSwitchNames[static_cast<size_t>(Switch::kQueueDepth)], "queue_depth");
   EXPECT_EQ(kSwitchNames[static_cast<size_t>(Switch::kSingleVictims)], "single_victims");

@@ -5,7 +5,7 @@
 namespace kai::clock_test {
 namespace {
 
-TEST(ClockTest, AManualClockMovesOnlyWhenTold) {
+TEST(ClockTest, AManualClockMovesOnlyByAdvance) {
   ManualClock clock;
   EXPECT_EQ(clock.NowNs(), 0);
   clock.Advance(1'000'000);

@@ -11,7 +11,7 @@
 namespace kai::duration_test {
 namespace {
 
-TEST(DurationTest, ReadsWhatGoReads) {
+TEST(DurationTest, ParsesTheFormatsThatGoParses) {
   const std::pair<const char*, int64_t> table[] = {
       {"0", 0},
       {"0s", 0},
@@ -39,7 +39,7 @@ TEST(DurationTest, ReadsWhatGoReads) {
   }
 }
 
-TEST(DurationTest, SaysInOneSentenceWhatIsNoDuration) {
+TEST(DurationTest, RejectsAnInvalidDurationWithOneSentence) {
   EXPECT_EQ(ParseDuration("10 s").status().message(), "duration \"10 s\" is not valid");
   EXPECT_EQ(ParseDuration("1000000h1000000h1000000h").status().message(),
             "duration \"1000000h1000000h1000000h\" is too long");
@@ -50,7 +50,7 @@ TEST(DurationTest, SaysInOneSentenceWhatIsNoDuration) {
   EXPECT_FALSE(ParseDuration(std::string(1'000'000, '9') + "h").ok());
 }
 
-TEST(DurationTest, LongOnesHaveDaysAndWeeks) {
+TEST(DurationTest, ParsesDaysAndWeeksInTheLongFormat) {
   const std::pair<const char*, int64_t> table[] = {
       {"1d", 86'400 * kSecondNs},
       {"2w", 14 * 86'400 * kSecondNs},
@@ -87,7 +87,7 @@ TEST(DurationTest, PrintsAsGoDoes) {
   for (const auto& [nanos, text] : table) EXPECT_EQ(FormatDuration(nanos), text);
 }
 
-TEST(DurationTest, PrintsWhatItReads) {
+TEST(DurationTest, PrintsDurationsThatParseBackUnchanged) {
   EXPECT_EQ(FormatDuration(*ParseLongDuration("1w")), "168h0m0s");
   EXPECT_EQ(FormatDuration(kSecondNs), "1s");
 }

@@ -27,7 +27,7 @@ struct Row {
   int64_t amount = 0;
 };
 
-TEST(HeapBytesTest, CountsWhatTheAllocatorHandsOut) {
+TEST(HeapBytesTest, CountsTheBlocksOfTheAllocator) {
   EXPECT_EQ(HeapBytes(std::string("short")), 0);
   EXPECT_EQ(HeapBytes(std::string(100, 'x')), kLongBytes);
   EXPECT_EQ(HeapBytes(std::vector<int64_t>(4)), 48);
@@ -36,7 +36,7 @@ TEST(HeapBytesTest, CountsWhatTheAllocatorHandsOut) {
   EXPECT_EQ(HeapBytes(std::array<std::string, 2>{kLong, ""}), kLongBytes);
 }
 
-TEST(HeapBytesTest, LooksIntoPlainStructs) {
+TEST(HeapBytesTest, CountsTheMembersOfPlainStructs) {
   Row row;
   EXPECT_EQ(HeapBytes(row), 0);
   row.name = kLong;
@@ -48,7 +48,7 @@ TEST(HeapBytesTest, LooksIntoPlainStructs) {
   EXPECT_EQ(HeapBytesOfAll(row, row), 2 * HeapBytes(row));
 }
 
-TEST(HeapBytesTest, CountsTheRoomOfTables) {
+TEST(HeapBytesTest, CountsTheCapacityOfTables) {
   absl::flat_hash_map<std::string, int64_t> table;
   EXPECT_EQ(HeapBytes(table), 0);
   table.reserve(1000);
@@ -58,7 +58,7 @@ TEST(HeapBytesTest, CountsTheRoomOfTables) {
   EXPECT_EQ(HeapBytes(table), empty + kLongBytes);
 }
 
-TEST(HeapBytesTest, KnowsOurOwnContainers) {
+TEST(HeapBytesTest, CountsTheContainersOfThisProject) {
   using TestId = Id<struct TestTag>;
   IndexVector<TestId, std::string> texts;
   texts.Reserve(2);
@@ -73,7 +73,7 @@ TEST(HeapBytesTest, KnowsOurOwnContainers) {
   EXPECT_GT(HeapBytes(names), before + 1000 * kLong.size());
 }
 
-TEST(SparseTableTest, GivesItsRoomBack) {
+TEST(SparseTableTest, ReleasesItsMemory) {
   absl::flat_hash_set<int> values_;
   for (int i = 0; i < 100'000; ++i) values_.insert(i);
   const size_t full = values_.capacity();

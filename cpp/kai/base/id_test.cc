@@ -16,14 +16,14 @@ using PodId = Id<struct PodTag>;
 template <typename A, typename B>
 concept Comparable = requires(A a, B b) { a == b; };
 
-TEST(IdTest, IsInvalidUntilItIsGivenARow) {
+TEST(IdTest, IsInvalidWithoutARow) {
   EXPECT_FALSE(NodeId().valid());
   EXPECT_TRUE(NodeId(0).valid());
   EXPECT_EQ(NodeId(size_t{7}).value(), 7);
   EXPECT_EQ(NodeId(7).index(), size_t{7});
 }
 
-TEST(IdTest, DoesNotMixWithRowsOfOtherKinds) {
+TEST(IdTest, IsNotConvertibleToAnIdOfAnotherKind) {
   static_assert(Comparable<NodeId, NodeId>);
   static_assert(!Comparable<NodeId, PodId>);
   static_assert(!std::is_convertible_v<int, NodeId>);

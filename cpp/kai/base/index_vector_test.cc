@@ -19,13 +19,13 @@ using PodId = Id<struct PodTag>;
 template <typename Vector, typename IdT>
 concept Indexable = requires(Vector vector, IdT id) { vector[id]; };
 
-TEST(IndexVectorTest, OnlyItsOwnIdsGoIn) {
+TEST(IndexVectorTest, AcceptsOnlyIdsOfItsKind) {
   static_assert(Indexable<IndexVector<NodeId, double>, NodeId>);
   static_assert(!Indexable<IndexVector<NodeId, double>, PodId>);
   static_assert(!Indexable<IndexVector<NodeId, double>, int>);
 }
 
-TEST(IndexVectorTest, AddSaysWhichRowItBecame) {
+TEST(IndexVectorTest, AddReturnsTheIdOfTheNewRow) {
   IndexVector<NodeId, std::string> names;
   EXPECT_TRUE(names.empty());
   EXPECT_EQ(names.Add("n1"), NodeId(0));
@@ -35,7 +35,7 @@ TEST(IndexVectorTest, AddSaysWhichRowItBecame) {
   EXPECT_EQ(names.size(), size_t{2});
 }
 
-TEST(IndexVectorTest, HandsOutItsIdsInOrder) {
+TEST(IndexVectorTest, ListsItsIdsInOrder) {
   const IndexVector<NodeId, double> scores(3, 9.0);
   std::vector<NodeId> seen;
   for (const NodeId node : scores.ids()) seen.push_back(node);
@@ -44,7 +44,7 @@ TEST(IndexVectorTest, HandsOutItsIdsInOrder) {
   EXPECT_TRUE((IndexVector<NodeId, double>().ids().empty()));
 }
 
-TEST(IndexVectorTest, FillsWhatResizingAdds) {
+TEST(IndexVectorTest, ResizeFillsTheRowsThatItAdds) {
   IndexVector<NodeId, int> counts(1, 5);
   counts.Resize(2, 7);
   counts.Resize(3);
@@ -60,7 +60,7 @@ TEST(IndexVectorTest, ComparesByRows) {
 }
 
 #ifndef NDEBUG
-TEST(IndexVectorDeathTest, AnIdWithoutARowEndsIt) {
+TEST(IndexVectorDeathTest, AnIdWithoutARowEndsTheProgram) {
   IndexVector<NodeId, int> counts(2);
   EXPECT_DEATH(counts[NodeId(2)] = 1, "check failed");
   EXPECT_DEATH(counts[NodeId()] = 1, "check failed");

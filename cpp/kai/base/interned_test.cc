@@ -32,12 +32,12 @@ struct Half {  // its hash uses the left member only
   }
 };
 
-TEST(InternedTest, WhatTheHashLeavesOutStillTellsValuesApart) {
+TEST(InternedTest, ValuesWithEqualHashesAreDistinguished) {
   Interned<WordId, Half> halves;
   EXPECT_NE(halves.Add({.left = 1, .right = 1}), halves.Add({.left = 1, .right = 2}));
 }
 
-TEST(InternedTest, IdsStayWhenTheValuesMove) {
+TEST(InternedTest, IdsStayValidWhenTheValuesMove) {
   Interned<WordId, std::string> words;
   for (int i = 0; i < 1000; ++i) words.Add(std::to_string(i));
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(words.Add(std::to_string(i)), WordId(i));

@@ -29,7 +29,7 @@ TEST(InternerTest, NumbersTextsByFirstUse) {
   EXPECT_EQ(names.Intern("b"), NameId(0));
 }
 
-TEST(InternerTest, FindsOnlyWhatWasInterned) {
+TEST(InternerTest, FindsOnlyInternedTexts) {
   Interner names;
   EXPECT_FALSE(names.Find("").valid());
   const NameId empty = names.Intern("");
@@ -38,7 +38,7 @@ TEST(InternerTest, FindsOnlyWhatWasInterned) {
   EXPECT_EQ(names.size(), size_t{1}) << "Find() must not intern";
 }
 
-TEST(InternerTest, KeepsItsTextsWhereTheyAre) {
+TEST(InternerTest, TextsKeepTheirAddresses) {
   Interner names;
   const std::string_view first = names.Text(names.Intern("first"));
   for (int i = 0; i < 10'000; ++i) names.Intern(StrCat("name ", i));

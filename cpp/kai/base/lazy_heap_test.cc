@@ -38,7 +38,7 @@ TEST(LazyHeapTest, PushAppendsAndSiftsUpWhileTheChildIsLess) {
   EXPECT_THAT(Pushed({"5", "3", "8", "1", "2"}).items(), ElementsAre("1", "2", "8", "5", "3"));
 }
 
-TEST(LazyHeapTest, GivesItsElementsByTheirKeys) {
+TEST(LazyHeapTest, PopsItsElementsInTheOrderOfTheirKeys) {
   LazyHeap<std::string> heap;
   for (const char* item : {"5", "3", "8"}) heap.Push(item, KeyLess);
   EXPECT_EQ(heap.Top(), "3");
@@ -48,7 +48,7 @@ TEST(LazyHeapTest, GivesItsElementsByTheirKeys) {
   EXPECT_THAT(heap.items(), ElementsAre("5"));
 }
 
-TEST(LazyHeapTest, PushLeavesATieBelowWhatWasThere) {
+TEST(LazyHeapTest, PushLeavesANewElementBelowItsEquals) {
   EXPECT_THAT(Pushed({"1a", "1b", "1c", "1d"}).items(), ElementsAre("1a", "1b", "1c", "1d"));
 }
 
@@ -60,7 +60,7 @@ TEST(LazyHeapTest, PopSwapsFirstAndLastThenSiftsDown) {
   EXPECT_THAT(heap.items(), ElementsAre("5", "8"));
 }
 
-TEST(LazyHeapTest, PopPutsTheLastOfEqualsOnTop) {
+TEST(LazyHeapTest, PopMovesTheLastOfEqualElementsToTheTop) {
   LazyHeap<std::string> heap = Pushed({"1a", "1b", "1c", "1d"});
   EXPECT_EQ(heap.Pop(KeyLess), "1a");
   EXPECT_THAT(heap.items(), ElementsAre("1d", "1b", "1c"));
@@ -76,7 +76,7 @@ TEST(LazyHeapTest, TheRightChildRisesOnlyWhenItIsLess) {
   EXPECT_THAT(less.items(), ElementsAre("2", "3", "9"));
 }
 
-TEST(LazyHeapTest, SiftDownTopMovesOnlyWhatBecameWorse) {
+TEST(LazyHeapTest, SiftDownTopMovesTheTopOnlyIfItBecameLarger) {
   LazyHeap<std::string> heap = Pushed({"1a", "2b", "2c", "4d"});
   const auto changed = [](const std::string& a, const std::string& b) {
     const auto key = [](const std::string& item) { return item == "1a" ? '3' : item[0]; };
@@ -88,7 +88,7 @@ TEST(LazyHeapTest, SiftDownTopMovesOnlyWhatBecameWorse) {
   EXPECT_THAT(heap.items(), ElementsAre("2b", "1a", "2c", "4d"));
 }
 
-TEST(LazyHeapTest, AKeyThatImprovedBelowTheTopIsNotNoticed) {
+TEST(LazyHeapTest, AKeyThatShrinksBelowTheTopDoesNotMoveItsElement) {
   LazyHeap<std::string> heap = Pushed({"1a", "2b", "3c"});
   const auto changed = [](const std::string& a, const std::string& b) {
     const auto key = [](const std::string& item) { return item == "3c" ? '0' : item[0]; };
@@ -99,14 +99,14 @@ TEST(LazyHeapTest, AKeyThatImprovedBelowTheTopIsNotNoticed) {
   EXPECT_EQ(heap.Top(), "3c");
 }
 
-TEST(LazyHeapTest, TheDepthCapDropsTheLastSlotWhateverItHolds) {  // spec 2 W9
+TEST(LazyHeapTest, TheDepthCapDropsTheElementInTheLastSlot) {  // spec 2 W9
   LazyHeap<std::string> heap = Pushed({"2", "3"});
   heap.Push("1", KeyLess);
   heap.DropLast();
   EXPECT_THAT(heap.items(), ElementsAre("1", "3"));
 }
 
-TEST(LazyHeapTest, PoppingTheLastElementLeavesItEmpty) {
+TEST(LazyHeapTest, PoppingTheLastElementEmptiesTheHeap) {
   LazyHeap<std::string> heap = Pushed({"1"});
   EXPECT_EQ(heap.size(), size_t{1});
   EXPECT_EQ(heap.Pop(KeyLess), "1");
@@ -114,7 +114,7 @@ TEST(LazyHeapTest, PoppingTheLastElementLeavesItEmpty) {
   EXPECT_THAT(heap.items(), IsEmpty());
 }
 
-TEST(LazyHeapTest, AnswersWithoutAStrictOrderToo) {
+TEST(LazyHeapTest, WorksWithoutAStrictOrder) {
   // "Right first" in both directions (spec 1 F71): no element is ever less, so none moves.
   const auto never = [](const std::string&, const std::string&) { return false; };
   LazyHeap<std::string> heap;
@@ -127,7 +127,7 @@ TEST(LazyHeapTest, AnswersWithoutAStrictOrderToo) {
   EXPECT_THAT(heap.items(), ElementsAre("y", "2", "x"));
 }
 
-TEST(LazyHeapTest, SortsWhatHasAStrictOrder) {
+TEST(LazyHeapTest, SortsWithAStrictOrder) {
   std::mt19937 random(7);
   for (int round = 0; round < 50; ++round) {
     LazyHeap<uint32_t> heap;

@@ -25,13 +25,13 @@ struct Plain {
 };
 struct Nothing {};
 
-TEST(MembersTest, AreCountedWhateverTheyAre) {
+TEST(MembersTest, MembersOfAnyTypeAreCounted) {
   static_assert(MemberCount<Plain>() == 6);
   static_assert(MemberCount<Inner>() == 2);
   static_assert(MemberCount<Nothing>() == 0);
 }
 
-TEST(MembersTest, EachIsVisitedOnceInOrder) {
+TEST(MembersTest, EachMemberIsVisitedOnceInOrder) {
   const Plain plain;
   std::vector<size_t> sizes;
   std::vector<const void*> places;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kNames = {"allocate", "consolidation", "reclaim",
                                                     "slow_job", "gpu"};
 
-TEST(NearestTest, AMistypedNameIsNearTheOneThatWasMeant) {
+TEST(NearestTest, AMistypedNameIsNearTheIntendedName) {
   for (const char* mistyped : {"alocate", "allocatee", "allocaet", "Allocate", "alLOkate"})
     EXPECT_EQ(Nearest(mistyped, kNames), "allocate") << mistyped;
   EXPECT_EQ(Nearest("consolidate", kNames), "consolidation");
@@ -19,12 +19,12 @@ TEST(NearestTest, AMistypedNameIsNearTheOneThatWasMeant) {
   EXPECT_EQ(Nearest("gup", kNames), "gpu");
 }
 
-TEST(NearestTest, ABeginningIsNear) {
+TEST(NearestTest, APrefixIsNear) {
   EXPECT_EQ(Nearest("cons", kNames), "consolidation");
   EXPECT_EQ(Nearest("con", kNames), "");
 }
 
-TEST(NearestTest, ANameThatIsLikeNoneHasNoNearest) {
+TEST(NearestTest, ADissimilarNameHasNoNearestName) {
   for (const std::string& name :
        {std::string(), std::string("x"), std::string("preempt"),
         std::string("cpus and more than those"), std::string(1'000'000, 'a')})
@@ -32,7 +32,7 @@ TEST(NearestTest, ANameThatIsLikeNoneHasNoNearest) {
   EXPECT_EQ(Nearest("allocate", {}), "");
 }
 
-TEST(NearestTest, TheFirstOfTwoThatAreEquallyNearCounts) {
+TEST(NearestTest, TheFirstOfTwoEquallyNearNamesIsChosen) {
   constexpr std::array<std::string_view, 2> kTwins = {"cpu", "gpu"};
   EXPECT_EQ(Nearest("fpu", kTwins), "cpu");
 }

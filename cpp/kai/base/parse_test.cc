@@ -17,7 +17,7 @@ TEST(ParseTest, ReadsWholeNumbersWithASign) {
   EXPECT_EQ(ParseInteger("-9223372036854775808"), std::numeric_limits<int64_t>::min());
 }
 
-TEST(ParseTest, ReadsNothingElse) {
+TEST(ParseTest, RejectsEverythingElse) {
   EXPECT_EQ(ParseInteger("1 "), std::nullopt);
   for (const char* text : {"", "+", "-", "+-1", "-+1", "++1", " 1", "1 ", "1.0", "1e3", "0x10",
                            "one", "9223372036854775808", "1_000"}) {

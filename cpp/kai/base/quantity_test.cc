@@ -16,7 +16,7 @@ struct Amount {
   int64_t milli;
 };
 
-TEST(QuantityTest, NeverRoundsDownWhatIsAsked) {
+TEST(QuantityTest, NeverRoundsARequestDown) {
   const absl::StatusOr<Quantity> cpu = Quantity::Parse("500m");
   ASSERT_TRUE(cpu.ok());
   EXPECT_EQ(cpu->MilliValue(), 500);
@@ -24,7 +24,7 @@ TEST(QuantityTest, NeverRoundsDownWhatIsAsked) {
   EXPECT_EQ((*cpu + Quantity::Of(2)).MilliValue(), 2500);
 }
 
-TEST(QuantityTest, ReadsWhatKubernetesReads) {
+TEST(QuantityTest, ParsesTheFormatsThatKubernetesParses) {
   const Amount table[] = {
       // plain numbers, also in odd spellings
       {"0", 0, 0},
@@ -75,7 +75,7 @@ TEST(QuantityTest, ReadsWhatKubernetesReads) {
   }
 }
 
-TEST(QuantityTest, NeverGoesThroughFloatingPoint) {
+TEST(QuantityTest, NeverConvertsToFloatingPoint) {
   // 0.1 and 0.7 are not exact as doubles, and beyond 2^53 doubles skip integers.
   EXPECT_EQ(Quantity::Parse("0.1")->MilliValue(), 100);
   EXPECT_EQ(Quantity::Parse("0.7")->MilliValue(), 700);
@@ -104,7 +104,7 @@ TEST(QuantityTest, SaturatesInsteadOfWrapping) {
             9223372036739483658);  // large, and not saturated
 }
 
-TEST(QuantityTest, KnowsWholeAmountsAndNegativeOnes) {
+TEST(QuantityTest, RecognisesWholeAndNegativeAmounts) {
   EXPECT_TRUE(Quantity::Parse("2")->whole());
   EXPECT_TRUE(Quantity::Parse("2000m")->whole());
   EXPECT_FALSE(Quantity::Parse("0.5")->whole());
@@ -112,7 +112,7 @@ TEST(QuantityTest, KnowsWholeAmountsAndNegativeOnes) {
   EXPECT_FALSE(Quantity::Parse("-0")->negative());
 }
 
-TEST(QuantityTest, SaysInOneSentenceWhatIsNoQuantity) {
+TEST(QuantityTest, RejectsAnInvalidQuantityWithOneSentence) {
   EXPECT_EQ(Quantity::Parse("1Gx").status().message(), "quantity \"1Gx\" is not valid");
   for (const char* text :
        {"",      "+",        "-",    ".",     "m",   "Gi",  "1K",
@@ -125,7 +125,7 @@ TEST(QuantityTest, SaysInOneSentenceWhatIsNoQuantity) {
   EXPECT_FALSE(Quantity::Parse(std::string("1\0", 2)).ok());
 }
 
-TEST(QuantityTest, RefusesMoreDigitsThanItCanKeep) {
+TEST(QuantityTest, RejectsMoreDigitsThanItCanStore) {
   EXPECT_TRUE(
       Quantity::Parse(std::string(1'000'000, '0') + "1").ok());  // leading zeros do not count
   EXPECT_TRUE(Quantity::Parse("1." + std::string(1'000'000, '0')).ok());
@@ -134,7 +134,7 @@ TEST(QuantityTest, RefusesMoreDigitsThanItCanKeep) {
             "quantity \"" + std::string(64, '1') + "...\" has more than 38 digits");
 }
 
-TEST(QuantityTest, AddsAndSubtractsExactlyAndStopsAtTheLargestNumber) {
+TEST(QuantityTest, AddsAndSubtractsExactlyAndSaturates) {
   const auto parse = [](std::string_view text) { return Quantity::Parse(text).value(); };
   EXPECT_EQ(parse("100m") + parse("200m"), parse("300m"));
   EXPECT_EQ(parse("1Gi") - parse("1Mi"), parse("1023Mi"));
@@ -144,7 +144,7 @@ TEST(QuantityTest, AddsAndSubtractsExactlyAndStopsAtTheLargestNumber) {
   EXPECT_EQ(Quantity::Of(-3), parse("-3"));
 }
 
-TEST(QuantityTest, KnowsItsSignAndRoughlyItsSize) {
+TEST(QuantityTest, ReturnsItsSignAndItsApproximateValue) {
   const auto parse = [](std::string_view text) { return Quantity::Parse(text).value(); };
   EXPECT_EQ(parse("1n").Sign(), 1);
   EXPECT_EQ(parse("0").Sign(), 0);

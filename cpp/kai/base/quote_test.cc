@@ -7,11 +7,11 @@ namespace {
 
 TEST(QuoteTest, KeepsShortTextAsItIs) { EXPECT_EQ(Quote("1Gx"), "\"1Gx\""); }
 
-TEST(QuoteTest, EscapesWhatWouldBreakAMessage) {
+TEST(QuoteTest, EscapesQuotesBackslashesAndControlCharacters) {
   EXPECT_EQ(Quote("a\"b\\c\nd\x7f"), "\"a\\\"b\\\\c\\u000ad\\u007f\"");
 }
 
-TEST(QuoteTest, CutsLongTextAndSaysSo) {
+TEST(QuoteTest, MarksLongTextAsCut) {
   EXPECT_EQ(Quote(std::string(50'000'000, 'x')), "\"" + std::string(64, 'x') + "...\"");
 }
 

@@ -16,7 +16,7 @@ std::string Padded(const std::string& text) {
   return head;
 }
 
-TEST(TextHeadTest, OrdersAsTextsDo) {
+TEST(TextHeadTest, OrdersAsTheWholeTextsDo) {
   std::mt19937 random(1);
   std::vector<std::string> texts = {"job-", "job-a", std::string("job-\0", 5), "job-\xff"};
   for (int i = 0; i < 200; ++i) {
@@ -36,7 +36,7 @@ TEST(TextHeadTest, OrdersAsTextsDo) {
   }
 }
 
-TEST(TextHeadTest, FindsWhatTextsBeginWith) {
+TEST(TextHeadTest, FindsCommonPrefixes) {
   EXPECT_EQ(CommonPrefix("node-1", 6, "node-2"), 5);
   EXPECT_EQ(CommonPrefix("node-1", 3, "node-2"), 3);
   EXPECT_EQ(CommonPrefix("node", 4, "no"), 2);

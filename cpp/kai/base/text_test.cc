@@ -10,7 +10,7 @@
 namespace kai::text_test {
 namespace {
 
-TEST(TextTest, PutsTextsAndNumbersTogether) {
+TEST(TextTest, ConcatenatesTextsAndNumbers) {
   const std::string name = "vision";
   EXPECT_EQ(StrCat("queue ", name, " has ", 3, " children"), "queue vision has 3 children");
   EXPECT_EQ(StrCat(""), "");
@@ -24,9 +24,9 @@ TEST(TextTest, PrintsEveryIntegerExactly) {
   EXPECT_EQ(StrCat(int16_t{-1}, size_t{0}), "-10");
 }
 
-TEST(TextTest, TakesACharAsALetterAndABoolAsADigit) { EXPECT_EQ(StrCat('a', true, false), "a10"); }
+TEST(TextTest, PrintsACharAsALetterAndABoolAsADigit) { EXPECT_EQ(StrCat('a', true, false), "a10"); }
 
-TEST(TextTest, AppendsToWhatIsThere) {
+TEST(TextTest, AppendsToATextInPlace) {
   std::string text = "1";
   StrAppend(&text, "+", 2);
   EXPECT_EQ(text, "1+2");

@@ -163,7 +163,7 @@ class Search {
     const Device& device = *candidate.device;
     if (!device.consumes.empty() && !options_.partitionable_devices) return false;
     if (!option->request->admin_access && !CountersSuffice(index)) return false;
-    if (options_.device_taints && TaintsKeepAway(device, *option->request)) return false;
+    if (options_.device_taints && TaintsRefuse(device, *option->request)) return false;
     CapacityShare share;
     if (candidate.shareable) {
       std::optional<CapacityShare> wanted = ShareOf(device, option->request->capacity);

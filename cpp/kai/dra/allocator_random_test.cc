@@ -163,7 +163,7 @@ std::string Shown(const absl::StatusOr<DeviceAllocation>& result) {
   return text;
 }
 
-TEST(AllocatorRandomTest, FindsWhatTryingEverythingFinds) {
+TEST(AllocatorRandomTest, FindsAnAllocationExactlyIfExhaustiveSearchDoes) {
   int fits = 0, fits_not = 0;
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
     RandomNode node(seed);
@@ -179,7 +179,7 @@ TEST(AllocatorRandomTest, FindsWhatTryingEverythingFinds) {
   EXPECT_GT(fits_not, 700);
 }
 
-TEST(AllocatorRandomTest, AnswersTheSameTwice) {
+TEST(AllocatorRandomTest, GivesTheSameResultTwice) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     RandomNode node(seed), twin(seed);
     const auto first = AllocateDevices(node.pools, node.allocated, node.claims, node.options);

@@ -149,7 +149,7 @@ TEST(AllocatorTest, NamesTheDevicesOfAClaim) {
   EXPECT_EQ(found->claims[0].devices[0].request, "gpus");
 }
 
-TEST(AllocatorTest, GivesTheFirstDevicesThatAreFree) {
+TEST(AllocatorTest, AllocatesTheFirstFreeDevices) {
   Node node;
   node.AddPool("a", {"0", "1", "2"});
   node.AddPool("b", {"3", "4"});
@@ -158,7 +158,7 @@ TEST(AllocatorTest, GivesTheFirstDevicesThatAreFree) {
   EXPECT_THAT(node.Given(), ElementsAre("r=0", "r=2", "r=3"));
 }
 
-TEST(AllocatorTest, SaysNoWhenTooFewAreFree) {
+TEST(AllocatorTest, FailsWhenTooFewDevicesAreFree) {
   Node node;
   node.AddPool("a", {"0", "1"});
   node.UseAlready("0");
@@ -166,14 +166,14 @@ TEST(AllocatorTest, SaysNoWhenTooFewAreFree) {
   EXPECT_THAT(node.Given(), ElementsAre("nothing fits"));
 }
 
-TEST(AllocatorTest, FitsWhenNothingIsAsked) {
+TEST(AllocatorTest, SucceedsWithoutRequests) {
   Node node;
   EXPECT_THAT(node.Given(), IsEmpty());
   node.AddClaim({});
   EXPECT_THAT(node.Given(), IsEmpty());
 }
 
-TEST(AllocatorTest, GivesADeviceOnlyOnceAmongAllClaims) {
+TEST(AllocatorTest, AllocatesADeviceToOneClaimOnly) {
   Node node;
   node.AddPool("a", {"0", "1"});
   node.AddClaim({node.Request("r")});
@@ -183,7 +183,7 @@ TEST(AllocatorTest, GivesADeviceOnlyOnceAmongAllClaims) {
   EXPECT_THAT(node.Given(), ElementsAre("nothing fits"));
 }
 
-TEST(AllocatorTest, AsksTheClassAndTheRequestWhichDevicesWillDo) {
+TEST(AllocatorTest, SelectsDevicesByTheClassAndTheRequest) {
   Node node;
   node.AddPool("a", {"0", "1", "2"});
   node.At("0").SetAttribute("memory", int64_t{40});
@@ -195,7 +195,7 @@ TEST(AllocatorTest, AsksTheClassAndTheRequestWhichDevicesWillDo) {
   EXPECT_THAT(node.Given(), ElementsAre("r=2")) << "device 1 is not in the class any more";
 }
 
-TEST(AllocatorTest, GoesBackWhenAnEarlierChoiceLeavesNothingForALaterRequest) {
+TEST(AllocatorTest, BacktracksWhenAnEarlierChoiceLeavesNoDeviceForALaterRequest) {
   Node node;
   node.AddPool("a", {"0", "1"});
   node.At("0").SetAttribute("big", true);
@@ -205,7 +205,7 @@ TEST(AllocatorTest, GoesBackWhenAnEarlierChoiceLeavesNothingForALaterRequest) {
   EXPECT_THAT(node.Given(), ElementsAre("any=1", "big=0"));
 }
 
-TEST(AllocatorTest, KeepsDevicesTogetherThatHaveToMatch) {
+TEST(AllocatorTest, MatchConstraintsKeepDevicesTogether) {
   Node node;
   node.AddPool("a", {"0", "1", "2", "3"});
   for (const auto& [name, numa] : {std::pair("0", 0), {"1", 1}, {"3", 1}}) {
@@ -215,7 +215,7 @@ TEST(AllocatorTest, KeepsDevicesTogetherThatHaveToMatch) {
   EXPECT_THAT(node.Given(), ElementsAre("r=1", "r=3")) << "2 has no such attribute";
 }
 
-TEST(AllocatorTest, HoldsAConstraintOnlyAgainstTheRequestsThatItNames) {
+TEST(AllocatorTest, AppliesAConstraintOnlyToTheRequestsThatItNames) {
   Node node;
   node.AddPool("a", {"0", "1", "2"});
   node.At("1").SetAttribute("numa", int64_t{1});
@@ -227,7 +227,7 @@ TEST(AllocatorTest, HoldsAConstraintOnlyAgainstTheRequestsThatItNames) {
   EXPECT_THAT(node.Given(), ElementsAre("nothing fits"));
 }
 
-TEST(AllocatorTest, KeepsDevicesApartThatHaveToDiffer) {
+TEST(AllocatorTest, DistinctConstraintsKeepDevicesApart) {
   Node node;
   node.AddPool("a", {"0", "1", "2", "3"});
   for (const auto& [name, numa] : {std::pair("0", 0), {"1", 0}, {"2", 1}, {"3", 0}}) {
@@ -240,7 +240,7 @@ TEST(AllocatorTest, KeepsDevicesApartThatHaveToDiffer) {
   EXPECT_THAT(node.Given(), ElementsAre("nothing fits"));
 }
 
-TEST(AllocatorTest, TakesAllThatMatchOrNothing) {
+TEST(AllocatorTest, AllocatesAllMatchingDevicesOrNone) {
   Node node;
   node.AddPool("a", {"0", "1", "2"});
   node.At("0").SetAttribute("big", true);
@@ -254,14 +254,14 @@ TEST(AllocatorTest, TakesAllThatMatchOrNothing) {
   EXPECT_THAT(node.Given(), ElementsAre("nothing fits")) << "all devices, also those in use";
 }
 
-TEST(AllocatorTest, WantsAtLeastOneDeviceWhenAllAreAskedFor) {
+TEST(AllocatorTest, ARequestForAllDevicesNeedsAtLeastOne) {
   Node node;
   node.AddPool("a", {"0"});
   node.AddClaim({node.Matching(node.AllOf("r"), "false")});
   EXPECT_THAT(node.Given(), ElementsAre("nothing fits"));
 }
 
-TEST(AllocatorTest, DoesNotTryToSplitAllDevicesByAConstraint) {
+TEST(AllocatorTest, ARequestForAllDevicesFailsIfAConstraintExcludesOne) {
   Node node;
   node.AddPool("a", {"0", "1"});
   node.At("0").SetAttribute("numa", int64_t{0});
@@ -272,7 +272,7 @@ TEST(AllocatorTest, DoesNotTryToSplitAllDevicesByAConstraint) {
                 "claim ns/c0, request r: requests all devices, but a constraint excludes 1"));
 }
 
-TEST(AllocatorTest, TakesNothingFromPoolsThatAreNotReady) {
+TEST(AllocatorTest, AllocatesNothingFromIncompletePools) {
   Node node;
   node.AddPool("a", {"0"}).state = Pool::State::kIncomplete;
   node.AddPool("b", {"1"});
@@ -286,7 +286,7 @@ TEST(AllocatorTest, TakesNothingFromPoolsThatAreNotReady) {
             absl::FailedPreconditionError("pool gpu/a is invalid: there are two devices \"0\""));
 }
 
-TEST(AllocatorTest, DoesNotGuessWhatAllDevicesAreWhileAPoolIsNotReady) {
+TEST(AllocatorTest, ARequestForAllDevicesFailsWhileAPoolIsIncomplete) {
   Node node;
   node.AddPool("a", {"0"});
   node.AddPool("b", {"1"}).state = Pool::State::kIncomplete;
@@ -320,7 +320,7 @@ TEST(AllocatorTest, FallsBackToALaterAlternativeToLeaveRoomForOthers) {
   EXPECT_THAT(node.Given(), ElementsAre("r/one=0", "s=1", "s=2"));
 }
 
-TEST(AllocatorTest, HoldsConstraintsAgainstTheAlternativesThatTheyName) {
+TEST(AllocatorTest, AppliesConstraintsToTheAlternativesThatTheyName) {
   Node node;
   node.AddPool("a", {"0", "1", "2"});
   node.At("1").SetAttribute("numa", int64_t{1});
@@ -335,7 +335,7 @@ TEST(AllocatorTest, HoldsConstraintsAgainstTheAlternativesThatTheyName) {
   EXPECT_THAT(node.Given(), ElementsAre("r/x=1", "r/x=2"));
 }
 
-TEST(AllocatorTest, GivesAClaim32DevicesAndNoMore) {
+TEST(AllocatorTest, AllocatesAtMost32DevicesToAClaim) {
   Node node;
   Strings names;
   for (int i = 0; i < 40; ++i) names.push_back(StrCat("d", i));
@@ -360,7 +360,7 @@ TEST(AllocatorTest, GivesAClaim32DevicesAndNoMore) {
   EXPECT_LT(node.Allocate()->steps, 100);
 }
 
-TEST(AllocatorTest, LetsAnAdministratorLookAtDevicesThatAreInUse) {
+TEST(AllocatorTest, AdminAccessMayUseDevicesThatAreInUse) {
   Node node;
   node.AddPool("a", {"0", "1"});
   node.UseAlready("0");
@@ -402,7 +402,7 @@ void AddPartitions(Node* node) {
   }
 }
 
-TEST(AllocatorTest, TakesNoMoreThanTheCountersHave) {
+TEST(AllocatorTest, AllocatesNoMoreThanTheCountersAllow) {
   Node node;
   AddPartitions(&node);
   node.AddClaim({node.Request("r")});
@@ -413,7 +413,7 @@ TEST(AllocatorTest, TakesNoMoreThanTheCountersHave) {
   EXPECT_THAT(node.Given(), ElementsAre("nothing fits")) << "5 slices needed, of 4";
 }
 
-TEST(AllocatorTest, CountsWhatDevicesInUseTakeFromTheCounters) {
+TEST(AllocatorTest, DevicesInUseConsumeCounters) {
   Node node;
   AddPartitions(&node);
   node.UseAlready("half1");
@@ -421,7 +421,7 @@ TEST(AllocatorTest, CountsWhatDevicesInUseTakeFromTheCounters) {
   EXPECT_THAT(node.Given(), ElementsAre("nothing fits")) << "2 of 4 slices are left";
 }
 
-TEST(AllocatorTest, CountsWhatDevicesOfOtherNodesTakeFromTheCounters) {
+TEST(AllocatorTest, DevicesOfOtherNodesConsumeCounters) {
   Node node;
   AddPartitions(&node);
   Device elsewhere = node.At("quarter0");
@@ -433,7 +433,7 @@ TEST(AllocatorTest, CountsWhatDevicesOfOtherNodesTakeFromTheCounters) {
   EXPECT_THAT(node.Given(), ElementsAre("r=half0"));
 }
 
-TEST(AllocatorTest, LetsClaimsShareADeviceByItsCapacity) {
+TEST(AllocatorTest, ClaimsShareADeviceWithinItsCapacity) {
   Node node;
   node.AddPool("a", {"0", "1"});
   for (const char* name : {"0", "1"}) {
@@ -458,7 +458,7 @@ TEST(AllocatorTest, LetsClaimsShareADeviceByItsCapacity) {
       << "a claim that names no amount takes the whole capacity";
 }
 
-TEST(AllocatorTest, GivesOneRequestASharedDeviceOnlyOnce) {
+TEST(AllocatorTest, AllocatesASharedDeviceOnlyOnceToARequest) {
   Node node;
   node.AddPool("a", {"0", "1"});
   node.At("0").allow_multiple_allocations = true;
@@ -466,7 +466,7 @@ TEST(AllocatorTest, GivesOneRequestASharedDeviceOnlyOnce) {
   EXPECT_THAT(node.Given(), ElementsAre("r=0", "r=1", "s=0"));
 }
 
-TEST(AllocatorTest, NeedsTheCapacityAlsoOfADeviceThatIsNotShared) {
+TEST(AllocatorTest, ChecksTheCapacityOfAnUnsharedDeviceToo) {
   Node node;
   node.AddPool("a", {"0", "1", "2"});
   node.At("1").SetCapacity("memory", {.value = Amount("40Gi")});
@@ -477,7 +477,7 @@ TEST(AllocatorTest, NeedsTheCapacityAlsoOfADeviceThatIsNotShared) {
   EXPECT_THAT(node.Given(), ElementsAre("r=2"));
 }
 
-TEST(AllocatorTest, TakesFromCountersOnceHoweverManyShareADevice) {
+TEST(AllocatorTest, ASharedDeviceConsumesItsCountersOnce) {
   Node node;
   AddPartitions(&node);
   node.At("half0").allow_multiple_allocations = true;
@@ -489,7 +489,7 @@ TEST(AllocatorTest, TakesFromCountersOnceHoweverManyShareADevice) {
   EXPECT_THAT(node.Given(), ElementsAre("r=half0", "s=half0", "t=half0", "u=half0"));
 }
 
-TEST(AllocatorTest, SharesADeviceEvenWhereItsCountersAreTaken) {
+TEST(AllocatorTest, ASharedDeviceWithItsCountersUsedUpMayBeSharedAgain) {
   Node node;
   AddPartitions(&node);
   node.At("half0").allow_multiple_allocations = true;
@@ -499,7 +499,7 @@ TEST(AllocatorTest, SharesADeviceEvenWhereItsCountersAreTaken) {
   EXPECT_THAT(node.Given(), ElementsAre("r=half0")) << "it holds two of the four slices itself";
 }
 
-TEST(AllocatorTest, RefusesEveryFeatureThatIsSwitchedOff) {
+TEST(AllocatorTest, RejectsRequestsThatNeedADisabledFeature) {
   const auto error = [](auto change) {
     Node node(AllocatorOptions{});
     node.AddPool("a", {"0", "1"});
@@ -526,7 +526,7 @@ TEST(AllocatorTest, RefusesEveryFeatureThatIsSwitchedOff) {
             "claim ns/c0: constraints for distinct attributes are disabled");
 }
 
-TEST(AllocatorTest, PassesByTheFeaturesOfDevicesThatAreSwitchedOff) {
+TEST(AllocatorTest, IgnoresDisabledFeaturesOfDevices) {
   Node node(AllocatorOptions{});
   AddPartitions(&node);
   node.At("half0").consumes.clear();
@@ -540,7 +540,7 @@ TEST(AllocatorTest, PassesByTheFeaturesOfDevicesThatAreSwitchedOff) {
   EXPECT_THAT(node.Given(), ElementsAre("nothing fits"));
 }
 
-TEST(AllocatorTest, LeavesOutDevicesThatBindUnderConditions) {
+TEST(AllocatorTest, SkipsDevicesWithBindingConditions) {
   Node node;
   node.AddPool("a", {"0", "1"});
   node.At("0").has_binding_conditions = true;
@@ -550,7 +550,7 @@ TEST(AllocatorTest, LeavesOutDevicesThatBindUnderConditions) {
   EXPECT_THAT(node.Given(), ElementsAre("r=1"));
 }
 
-TEST(AllocatorTest, SaysWhatIsWrongWithAClaim) {
+TEST(AllocatorTest, ReportsWhyAClaimIsInvalid) {
   Node node;
   node.AddPool("a", {"0"});
   DeviceClaim& claim = node.AddClaim({node.Request("r")});
@@ -565,7 +565,7 @@ TEST(AllocatorTest, SaysWhatIsWrongWithAClaim) {
             "claim ns/c0: asks for 9223372036854775807 devices, and a claim holds at most 32");
 }
 
-TEST(AllocatorTest, StopsAtASelectorThatFailsOnADeviceItIsHeldAgainst) {
+TEST(AllocatorTest, ReportsASelectorThatFailsOnATestedDevice) {
   Node node;
   node.AddPool("a", {"0", "1"});
   node.At("0").SetAttribute("memory", int64_t{80});
@@ -585,7 +585,7 @@ TEST(AllocatorTest, StopsAtASelectorThatFailsOnADeviceItIsHeldAgainst) {
   EXPECT_THAT(node.Given(), ElementsAre("nothing fits")) << "no device to run the selector on";
 }
 
-TEST(AllocatorTest, GivesUpWhenItsBudgetEnds) {
+TEST(AllocatorTest, StopsWhenItsBudgetEnds) {
   Node node;
   Strings names;
   for (int i = 0; i < 30; ++i) names.push_back(StrCat("d", i));
@@ -601,7 +601,7 @@ TEST(AllocatorTest, GivesUpWhenItsBudgetEnds) {
   EXPECT_EQ(node.Error(), "the search for devices took more than 100 steps");
 }
 
-TEST(AllocatorTest, FillsAPlainNodeWithoutEverGoingBack) {
+TEST(AllocatorTest, FillsAPlainNodeWithoutBacktracking) {
   Node node(AllocatorOptions{});
   node.AddPool("a", {"0", "1", "2", "3", "4", "5", "6", "7"});
   node.AddClaim({node.Request("r", 4)});

@@ -22,7 +22,7 @@ std::optional<Quantity> Taken(const Device& device, std::string_view wanted) {
   return share->at("d").at("memory");
 }
 
-TEST(CapacityShareTest, TakesWhatIsAskedOrAll) {
+TEST(CapacityShareTest, ConsumesTheRequestOrTheWholeCapacity) {
   EXPECT_EQ(Taken(WithMemory("80Gi"), "10Gi"), Amount("10Gi"));
   EXPECT_EQ(Taken(WithMemory("80Gi"), ""), Amount("80Gi"));
   EXPECT_EQ(Taken(WithMemory("80Gi", CapacityPolicy{.fallback = Amount("8Gi")}), ""),
@@ -41,7 +41,7 @@ TEST(CapacityShareTest, RoundsUpToTheStepsOfARange) {
   EXPECT_EQ(Taken(device, "20Gi"), std::nullopt) << "the next step is 22Gi, past the end";
 }
 
-TEST(CapacityShareTest, TakesAnAmountOfTheList) {
+TEST(CapacityShareTest, RoundsUpToAnAmountOfTheList) {
   const Device device = WithMemory(
       "80Gi",
       CapacityPolicy{.fallback = Amount("7Gi"), .valid_values = {Amount("5Gi"), Amount("10Gi")}});
@@ -51,14 +51,14 @@ TEST(CapacityShareTest, TakesAnAmountOfTheList) {
   EXPECT_EQ(Taken(device, ""), Amount("7Gi")) << "a fallback need not be in the list";
 }
 
-TEST(CapacityShareTest, NeedsTheCapacityThatIsNamed) {
+TEST(CapacityShareTest, RequiresTheNamedCapacity) {
   const Device device = WithMemory("80Gi");
   EXPECT_FALSE(ShareOf(device, {{"cores", Amount("1")}}).has_value());
   EXPECT_TRUE(ShareOf(device, {{"d/memory", Amount("1")}}).has_value());
   EXPECT_FALSE(ShareOf(device, {{"e/memory", Amount("1")}}).has_value());
 }
 
-TEST(CapacityShareTest, FitsBesideWhatIsTaken) {
+TEST(CapacityShareTest, FitsIntoTheCapacityThatIsLeft) {
   const Device device = WithMemory("80Gi");
   const CapacityShare share = *ShareOf(device, {{"memory", Amount("30Gi")}});
   CapacityShare taken;

@@ -72,7 +72,7 @@ std::string Mutate(std::string text, std::mt19937_64* random) {
   return text;
 }
 
-TEST(CelMutationTest, EndsWithAnAnswerWhateverTheExpressionIs) {
+TEST(CelMutationTest, EveryMutatedExpressionEndsWithAResultOrAnError) {
   const uint64_t seed = 20260101;
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);

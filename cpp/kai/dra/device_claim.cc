@@ -16,7 +16,7 @@ bool DeviceConstraint::Covers(std::string_view request) const {
   return requests.empty() || named(request) || named(request.substr(0, request.find('/')));
 }
 
-bool TaintsKeepAway(const Device& device, const DeviceRequest& request) {
+bool TaintsRefuse(const Device& device, const DeviceRequest& request) {
   return std::any_of(device.taints.begin(), device.taints.end(), [&](const DeviceTaint& taint) {
     return taint.effect != DeviceTaint::Effect::kNone &&
            std::none_of(request.tolerations.begin(), request.tolerations.end(),

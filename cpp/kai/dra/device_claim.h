@@ -90,7 +90,7 @@ struct DeviceClaim {
 };
 
 // True if the device has a taint (NoSchedule, NoExecute) that the request does not tolerate.
-bool TaintsKeepAway(const Device& device, const DeviceRequest& request);
+bool TaintsRefuse(const Device& device, const DeviceRequest& request);
 
 // Equality as constraints define it: versions are compared as texts.
 bool SameAttribute(const AttributeValue& a, const AttributeValue& b);

@@ -28,12 +28,12 @@ TEST(DeviceClaimTest, ToleratesByKeyValueAndEffect) {
 TEST(DeviceClaimTest, NeedsATolerationForEachTaint) {
   Device device{.driver = "d", .pool = "p", .name = "n"};
   DeviceRequest request{.name = "r"};
-  EXPECT_FALSE(TaintsKeepAway(device, request));
+  EXPECT_FALSE(TaintsRefuse(device, request));
   device.taints = {{.key = "a", .value = ""}, {.key = "b", .value = ""}};
   request.tolerations = {{.key = "a"}};
-  EXPECT_TRUE(TaintsKeepAway(device, request));
+  EXPECT_TRUE(TaintsRefuse(device, request));
   request.tolerations.push_back({.key = "b"});
-  EXPECT_FALSE(TaintsKeepAway(device, request));
+  EXPECT_FALSE(TaintsRefuse(device, request));
 }
 
 TEST(DeviceClaimTest, CoversRequestsAndTheirAlternatives) {

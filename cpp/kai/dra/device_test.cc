@@ -7,7 +7,7 @@ namespace {
 
 Device Gpu() { return {.driver = "gpu.nvidia.com", .pool = "node-1", .name = "gpu-0"}; }
 
-TEST(DeviceTest, KeepsNamesWithoutADomainUnderItsDriver) {
+TEST(DeviceTest, AttributesWithoutADomainBelongToTheDomainOfTheDriver) {
   Device gpu = Gpu();
   gpu.SetAttribute("index", int64_t{1});
   gpu.SetAttribute("dra.net/rdma", true);
@@ -18,7 +18,7 @@ TEST(DeviceTest, KeepsNamesWithoutADomainUnderItsDriver) {
   EXPECT_EQ(gpu.FindAttribute("dra.net/index"), nullptr);
 }
 
-TEST(DeviceTest, PrefersTheNameThatSpellsOutItsDomain) {
+TEST(DeviceTest, PrefersTheNameWithAnExplicitDomain) {
   for (const bool spelled_out_first : {true, false}) {
     Device gpu = Gpu();
     if (spelled_out_first) gpu.SetAttribute("gpu.nvidia.com/index", int64_t{1});
@@ -28,7 +28,7 @@ TEST(DeviceTest, PrefersTheNameThatSpellsOutItsDomain) {
   }
 }
 
-TEST(DeviceTest, FindsCapacitiesTheSameWay) {
+TEST(DeviceTest, FindsCapacitiesByTheSameRules) {
   Device gpu = Gpu();
   gpu.SetCapacity("memory", {.value = Quantity::Of(7)});
   ASSERT_NE(gpu.FindCapacity("gpu.nvidia.com/memory"), nullptr);

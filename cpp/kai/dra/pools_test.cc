@@ -46,7 +46,7 @@ std::vector<std::string> Shown(const std::vector<Pool>& pools) {
   return shown;
 }
 
-TEST(PoolsTest, HoldWhatTheNodeReachesInTheOrderOfNames) {
+TEST(PoolsTest, ContainTheDevicesThatTheNodeReachesInTheOrderOfNames) {
   std::vector<ResourceSlice> slices = {Slice("n1-b", 1, 3, {"2"}), Slice("n1-a", 1, 3, {"3", "1"}),
                                        Slice("n2", 1, 3, {"4"}), Slice("*", 1, 1, {"x"}),
                                        Slice("*", 1, 1, {"y"})};
@@ -55,11 +55,11 @@ TEST(PoolsTest, HoldWhatTheNodeReachesInTheOrderOfNames) {
   EXPECT_THAT(Shown(Gather(slices)), ElementsAre("c/p: y", "d/a: x", "d/p: 3 1 2"));
 }
 
-TEST(PoolsTest, AreNotThereWhenTheNodeReachesNothingOfThem) {
+TEST(PoolsTest, AreAbsentIfTheNodeReachesNoneOfTheirDevices) {
   EXPECT_THAT(Shown(Gather({Slice("n2", 1, 1, {"0"})})), IsEmpty());
 }
 
-TEST(PoolsTest, ForgetSlicesOfOlderGenerations) {
+TEST(PoolsTest, IgnoreSlicesOfOlderGenerations) {
   EXPECT_THAT(Shown(Gather({Slice("n1-a", 1, 1, {"old"}), Slice("n1-b", 2, 1, {"new"})})),
               ElementsAre("d/p: new"));
   EXPECT_THAT(Shown(Gather({Slice("n1-b", 2, 1, {"new"}), Slice("n1-a", 1, 1, {"old"})})),
@@ -75,7 +75,7 @@ TEST(PoolsTest, AreIncompleteWhileSlicesAreMissing) {
               ElementsAre("d/p: incomplete"));
 }
 
-TEST(PoolsTest, AreGoneWhenNewerSlicesLeaveTheNodeOut) {
+TEST(PoolsTest, AreAbsentIfNewerSlicesExcludeTheNode) {
   EXPECT_THAT(Shown(Gather({Slice("n1", 1, 2, {"0"}), Slice("n2", 2, 1, {"0"})})), IsEmpty());
   EXPECT_THAT(Shown(Gather({Slice("n1", 1, 1, {"0"}), Slice("n2", 2, 1, {"0"})})),
               ElementsAre("d/p: 0"))
@@ -90,14 +90,14 @@ TEST(PoolsTest, AreInvalidWhenTwoDevicesHaveOneName) {
       << "the missing slice cannot correct this";
 }
 
-TEST(PoolsTest, ChooseNodesPerDeviceOnlyWhereThatIsSwitchedOn) {
+TEST(PoolsTest, SelectNodesPerDeviceOnlyIfTheFeatureIsOn) {
   std::vector<ResourceSlice> slices = {Slice("s", 1, 1, {"n1-x", "n2-y", "*"})};
   slices[0].nodes_per_device = true;
   EXPECT_THAT(Shown(Gather(slices)), IsEmpty());
   EXPECT_THAT(Shown(Gather(slices, true)), ElementsAre("d/p: n1-x *"));
 }
 
-TEST(PoolsTest, KnowTheirCountersAndWhatTakesFromThemOnOtherNodes) {
+TEST(PoolsTest, HaveTheirCountersAndTheDevicesOfOtherNodesThatConsumeThem) {
   std::vector<ResourceSlice> slices = {Slice("n1", 1, 3, {"0"}), Slice("n2", 1, 3, {"1", "2"}),
                                        Slice("counters", 1, 3, {})};
   slices[2].counter_sets = {{.name = "c", .counters = {{"x", Quantity::Of(4)}}}};

@@ -29,7 +29,7 @@ int64_t StepsToMatch(std::string_view pattern, std::string_view text) {
   return -steps;
 }
 
-TEST(RegexTest, FindsAPatternAnywhereUnlessItIsTiedDown) {
+TEST(RegexTest, FindsAPatternAnywhereUnlessItIsAnchored) {
   EXPECT_TRUE(Found("A100", "NVIDIA A100-SXM4"));
   EXPECT_FALSE(Found("^A100", "NVIDIA A100-SXM4"));
   EXPECT_FALSE(Found("A100$", "NVIDIA A100-SXM4"));
@@ -40,7 +40,7 @@ TEST(RegexTest, FindsAPatternAnywhereUnlessItIsTiedDown) {
   EXPECT_FALSE(Found("x", ""));
 }
 
-TEST(RegexTest, ChoosesAmongAlternativesAndGroups) {
+TEST(RegexTest, MatchesAlternativesAndGroups) {
   EXPECT_TRUE(Found("^(A|H)100$", "H100"));
   EXPECT_FALSE(Found("^(A|H)100$", "V100"));
   EXPECT_TRUE(Found("^(?:a|b(c|d))+$", "abcabd"));
@@ -48,7 +48,7 @@ TEST(RegexTest, ChoosesAmongAlternativesAndGroups) {
   EXPECT_TRUE(Found("^(?P<model>a|)b$", "b"));
 }
 
-TEST(RegexTest, Repeats) {
+TEST(RegexTest, MatchesRepeats) {
   EXPECT_TRUE(Found("^a*$", ""));
   EXPECT_FALSE(Found("^a+$", ""));
   EXPECT_TRUE(Found("^ab?c$", "ac"));
@@ -60,7 +60,7 @@ TEST(RegexTest, Repeats) {
   EXPECT_TRUE(Found("^a{x}$", "a{x}"));  // not a number, so the brace is an ordinary character
 }
 
-TEST(RegexTest, KnowsClassesOfCharacters) {
+TEST(RegexTest, MatchesCharacterClasses) {
   EXPECT_TRUE(Found("^[a-c_]+$", "a_c"));
   EXPECT_FALSE(Found("^[^a-c]+$", "xbx"));
   EXPECT_TRUE(Found("^[]-]+$", "]-]"));
@@ -75,13 +75,13 @@ TEST(RegexTest, KnowsClassesOfCharacters) {
   EXPECT_TRUE(Found("(?s)^.$", "\n"));
 }
 
-TEST(RegexTest, SeesWordBoundaries) {
+TEST(RegexTest, MatchesWordBoundaries) {
   EXPECT_TRUE(Found("\\bA100\\b", "NVIDIA A100-SXM"));
   EXPECT_FALSE(Found("\\bA100\\b", "NVIDIA A1000"));
   EXPECT_TRUE(Found("A100\\B", "A1000"));
 }
 
-TEST(RegexTest, HasFlags) {
+TEST(RegexTest, SupportsFlags) {
   EXPECT_TRUE(Found("(?i)nvidia", "NVIDIA"));
   EXPECT_TRUE(Found("(?i)é", "É"));
   EXPECT_TRUE(Found("(?i:nv)IDIA", "nVIDIA"));
@@ -105,7 +105,7 @@ TEST(RegexTest, DoesNotMatchBytesThatAreNotUtf8) {
   EXPECT_FALSE(Compile("\xFF").ok());
 }
 
-TEST(RegexTest, ExplainsWhatIsInvalid) {
+TEST(RegexTest, ReportsWhyAPatternIsInvalid) {
   EXPECT_EQ(Complaint("a("), "regular expression \"a(\" is invalid: missing ): a(");
   EXPECT_EQ(Complaint("[a"), "regular expression \"[a\" is invalid: missing ]: [a");
   EXPECT_EQ(Complaint("a{1001}"),
@@ -117,7 +117,7 @@ TEST(RegexTest, ExplainsWhatIsInvalid) {
   }
 }
 
-TEST(RegexTest, RefusesPatternsThatGrowWithoutBounds) {
+TEST(RegexTest, RejectsPatternsThatGrowWithoutBounds) {
   for (const std::string_view pattern :
        {"((a{1000}){1000}){1000}", "(((){1000}){1000}){1000}", "(.{100}){100}"}) {
     EXPECT_FALSE(Compile(pattern).ok()) << pattern;
@@ -125,7 +125,7 @@ TEST(RegexTest, RefusesPatternsThatGrowWithoutBounds) {
   EXPECT_EQ(Complaint("\\pL{1000}"), "regular expression \"\\\\pL{1000}\" is too large");
 }
 
-TEST(RegexTest, CompilingTakesStepsAlsoInVain) {
+TEST(RegexTest, ACompilationThatFailsConsumesStepsToo) {
   int64_t steps = 1'000'000;
   ASSERT_TRUE(Regex::Compile("a", &steps).ok());
   const int64_t small = 1'000'000 - steps;
@@ -146,7 +146,8 @@ TEST(RegexTest, CompilingTakesStepsAlsoInVain) {
   EXPECT_LT(steps, 0);
 }
 
-TEST(RegexTest, CostsWhatKubernetesCharges) {  // a tenth of the text times a quarter of the pattern
+// a tenth of the text times a quarter of the pattern
+TEST(RegexTest, CostsAsManyStepsAsInKubernetes) {
   EXPECT_EQ(StepsToMatch("a", ""), 1);
   EXPECT_EQ(StepsToMatch("abcd", "123456789"), 1);
   EXPECT_EQ(StepsToMatch("abcd", "1234567890"), 2);
@@ -155,12 +156,12 @@ TEST(RegexTest, CostsWhatKubernetesCharges) {  // a tenth of the text times a qu
   EXPECT_EQ(StepsToMatch("^NVIDIA A100.*(40|80)GB$", "NVIDIA A100-SXM4-80GB"), 3 * 6);
 }
 
-TEST(RegexTest, CostsMoreForRepeatsThatAreLarge) {
+TEST(RegexTest, ChargesMoreForLargeRepeats) {
   EXPECT_EQ(StepsToMatch("x{5}", std::string(99, 'x')), 10);
   EXPECT_GT(StepsToMatch("x{1000}", std::string(99, 'x')), 600);
 }
 
-TEST(RegexTest, TakesTimeInProportionAndStopsWhenStepsEnd) {
+TEST(RegexTest, TakesTimeInProportionToStepsAndStopsWhenTheyEnd) {
   const auto regex = Compile("^(a*)*(a|aa)+(a?){30}b$");
   ASSERT_TRUE(regex.ok());
   const std::string text(100'000, 'a');

@@ -17,7 +17,7 @@ TEST(SemverTest, ReadsVersionsAndTheirNumbers) {
   EXPECT_EQ(version.text(), "12.4.99-rc.1+sha.5114f85");
 }
 
-TEST(SemverTest, RefusesWhatIsNoVersion) {
+TEST(SemverTest, RejectsInvalidVersions) {
   for (const std::string_view text : {"",
                                       "1",
                                       "1.2",
@@ -43,7 +43,7 @@ TEST(SemverTest, RefusesWhatIsNoVersion) {
   EXPECT_EQ(Semver::Parse("1.2").status().message(), "version \"1.2\" is not valid");
 }
 
-TEST(SemverTest, OrdersReleasesAfterTheirCandidates) {
+TEST(SemverTest, OrdersReleasesAfterTheirPrereleases) {
   const std::string_view rising[] = {"0.9.99",
                                      "1.0.0-0",
                                      "1.0.0-2",
@@ -66,12 +66,12 @@ TEST(SemverTest, OrdersReleasesAfterTheirCandidates) {
   }
 }
 
-TEST(SemverTest, LeavesTheBuildOutOfComparisons) {
+TEST(SemverTest, IgnoresBuildMetadataInComparisons) {
   EXPECT_EQ(Version("1.2.3+a"), Version("1.2.3+b"));
   EXPECT_NE(Version("1.2.3-a"), Version("1.2.3"));
 }
 
-TEST(SemverTest, MakesAVersionOfWhatPeopleWrite) {
+TEST(SemverTest, ParsesIncompleteVersionsLoosely) {
   EXPECT_EQ(Semver::ParseLoosely("v1.02").value(), Version("1.2.0"));
   EXPECT_EQ(Semver::ParseLoosely("7").value(), Version("7.0.0"));
   EXPECT_EQ(Semver::ParseLoosely("v1.2-rc1+x").value(), Version("1.2.0-rc1"));

@@ -42,7 +42,7 @@ class SlowAllocator {
 
  private:
   bool FromRequest(size_t claim, size_t request) {
-    if (claim == claims_.size()) return BreaksNoRule();
+    if (claim == claims_.size()) return ObeysAllRules();
     if (request == claims_[claim].requests.size()) return FromRequest(claim + 1, 0);
     const DeviceRequest& asked = claims_[claim].requests[request];
     if (asked.first_available.empty()) return WithOption(claim, request, asked, asked.name);
@@ -84,15 +84,15 @@ class SlowAllocator {
   }
 
   static bool Matches(const DeviceRequest& request, const Device& device) {
-    const auto says_yes = [&](const DeviceSelector& selector) {
+    const auto is_true = [&](const DeviceSelector& selector) {
       return selector->Matches(device).value();
     };
     return std::all_of(request.device_class->selectors.begin(),
-                       request.device_class->selectors.end(), says_yes) &&
-           std::all_of(request.selectors.begin(), request.selectors.end(), says_yes);
+                       request.device_class->selectors.end(), is_true) &&
+           std::all_of(request.selectors.begin(), request.selectors.end(), is_true);
   }
 
-  bool BreaksNoRule() const {
+  bool ObeysAllRules() const {
     std::map<const Device*, std::vector<const Given*>> users;
     for (const Given& given : given_) {
       for (const Device* device : given.devices) {

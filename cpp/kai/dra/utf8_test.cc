@@ -5,7 +5,7 @@
 namespace kai::utf8_test {
 namespace {
 
-TEST(Utf8Test, ReadsBackEveryCodePointItWrites) {
+TEST(Utf8Test, DecodesEveryCodePointThatItEncodes) {
   for (char32_t point = 0; point <= kLastCodePoint; point += 1 + point / 64) {
     std::string text;
     const bool surrogate = point >= 0xD800 && point <= 0xDFFF;
@@ -20,7 +20,7 @@ TEST(Utf8Test, ReadsBackEveryCodePointItWrites) {
   EXPECT_EQ(text, "");
 }
 
-TEST(Utf8Test, CountsAByteThatIsNoTextAsOne) {
+TEST(Utf8Test, CountsAnInvalidByteAsOneCharacter) {
   EXPECT_EQ(CountCodePoints("gr\xC3\xB6\xC3\x9F"
                             "e"),
             5u);

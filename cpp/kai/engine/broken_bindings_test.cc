@@ -44,7 +44,7 @@ class BrokenBindingsTest : public testing::Test {
   std::vector<AssumptionId> ids_;
 };
 
-TEST_F(BrokenBindingsTest, NothingIsBrokenWhileNothingHappens) {
+TEST_F(BrokenBindingsTest, NoBindingIsBrokenWithoutChanges) {
   EXPECT_THAT(engine_.Broken(ids_), IsEmpty());
   NodeRow node = Node();
   node.labels.emplace_back("heart", "beats");
@@ -52,7 +52,7 @@ TEST_F(BrokenBindingsTest, NothingIsBrokenWhileNothingHappens) {
   EXPECT_THAT(engine_.Broken(ids_), IsEmpty());
 }
 
-TEST_F(BrokenBindingsTest, ANodeThatIsGoneCordonedOrTaintedTakesNoPod) {
+TEST_F(BrokenBindingsTest, BindingsToADeletedCordonedOrTaintedNodeAreBroken) {
   const NodeRow before = Node();
   NodeRow cordoned = before;
   cordoned.unschedulable = true;
@@ -68,7 +68,7 @@ TEST_F(BrokenBindingsTest, ANodeThatIsGoneCordonedOrTaintedTakesNoPod) {
   EXPECT_EQ(engine_.Broken(ids_), ids_);
 }
 
-TEST_F(BrokenBindingsTest, OfThoseWithoutRoomTheLaterOnesGo) {
+TEST_F(BrokenBindingsTest, WithoutRoomTheLaterBindingsAreBroken) {
   PutForeign(1);
   EXPECT_THAT(engine_.Broken(ids_), ElementsAre(ids_[1]));
   PutForeign(2);
@@ -77,20 +77,20 @@ TEST_F(BrokenBindingsTest, OfThoseWithoutRoomTheLaterOnesGo) {
   EXPECT_THAT(engine_.Broken(ids_), IsEmpty()) << "there is room for both";
 }
 
-TEST_F(BrokenBindingsTest, OnlyThoseThatAreAskedAboutCanGo) {
+TEST_F(BrokenBindingsTest, OnlyBindingsInTheQueryAreReported) {
   PutForeign(1);
   const std::vector<AssumptionId> first = {ids_[0]};
   EXPECT_EQ(engine_.Broken(first), first) << "the other binding is being carried out";
 }
 
-TEST_F(BrokenBindingsTest, WhatIsNotAssumedAnyMoreIsBroken) {
+TEST_F(BrokenBindingsTest, ABindingThatIsNoLongerAssumedIsBroken) {
   engine_.Forget(ids_[0]);
   EXPECT_THAT(engine_.Broken(ids_), ElementsAre(ids_[0]));
   store_.Delete(Kind::kPod, "q/a-1");
   EXPECT_EQ(engine_.Broken(ids_), ids_);
 }
 
-TEST_F(BrokenBindingsTest, AskingIsNoPlan) {
+TEST_F(BrokenBindingsTest, AQueryForBrokenBindingsIsNoPlan) {
   ASSERT_TRUE(engine_.Plan(kTestNowNs, nullptr).ok());
   EXPECT_FALSE(engine_.has_changed());
   PutForeign(1);

@@ -123,7 +123,8 @@ ClusterRows Engine::Rows() {
 
 absl::StatusOr<Engine::PlanPtr> Engine::Plan(int64_t now_ns, const Clock* stopwatch) {
   Settle();
-  if (last_ != nullptr && last_->holds.Covers(now_ns) && !LooksAtTime(now_ns)) return Again(now_ns);
+  if (last_ != nullptr && last_->holds.Covers(now_ns) && !DependsOnTime(now_ns))
+    return RepeatPlan(now_ns);
   if (session_.KeepsPromises()) open_ = promises_.In(*live_->cluster, &live_->writers.directory);
   absl::StatusOr<kai::Plan> plan =
       session_.Run(live_->cluster, now_ns, stopwatch, &rooms_, open_.places);
@@ -139,13 +140,13 @@ absl::StatusOr<Engine::PlanPtr> Engine::Plan(int64_t now_ns, const Clock* stopwa
 }
 
 // A policy that orders groups reads how long they have waited.
-bool Engine::LooksAtTime(int64_t now_ns) const {
+bool Engine::DependsOnTime(int64_t now_ns) const {
   const TablePolicies* policies = session_.config().policies.get();
   return policies != nullptr && policies->orders_groups() && last_->now_ns != now_ns;
 }
 
 void Engine::Publish(const kai::Plan& plan) {
-  if (is_reported_ || !wants_report_ || plan.outcomes == nullptr) return;
+  if (is_reported_ || !is_report_requested_ || plan.outcomes == nullptr) return;
   auto report = std::make_shared<const Report>(ReportOf(plan));
   is_reported_ = true;
   const std::lock_guard lock(report_mutex_);
@@ -153,7 +154,7 @@ void Engine::Publish(const kai::Plan& plan) {
 }
 
 std::shared_ptr<const Report> Engine::report() const {
-  wants_report_ = true;
+  is_report_requested_ = true;
   const std::lock_guard lock(report_mutex_);
   return report_;
 }
@@ -180,7 +181,7 @@ MemoryReport Engine::Memory() const {
   return report;
 }
 
-Engine::PlanPtr Engine::Again(int64_t now_ns) {
+Engine::PlanPtr Engine::RepeatPlan(int64_t now_ns) {
   ++counts_.repeated;
   Publish(*last_);
   if (last_->now_ns == now_ns) return last_;

@@ -128,10 +128,10 @@ class Engine final : private Follower {
 
   void Changed(Kind kind, std::string_view name) override;
   bool Matters(Kind kind, std::string_view name) const;  // for the next plan
-  // True if a policy uses the time and it has changed. Again() returns the last plan, which still
-  // holds.
-  bool LooksAtTime(int64_t now_ns) const;
-  PlanPtr Again(int64_t now_ns);
+  // True if a policy uses the time and it has changed. RepeatPlan() returns the last plan, which
+  // still holds.
+  bool DependsOnTime(int64_t now_ns) const;
+  PlanPtr RepeatPlan(int64_t now_ns);
   void Settle();
   // Records the promises of the last plan.
   void TakePromises();
@@ -162,7 +162,7 @@ class Engine final : private Follower {
 
   bool is_reported_ = false;  // report_ is about the last plan
   // Used by any thread:
-  mutable std::atomic<bool> wants_report_ = false;
+  mutable std::atomic<bool> is_report_requested_ = false;
   mutable std::mutex report_mutex_;  // of report_, held only while it is copied
   std::shared_ptr<const Report> report_;
 };

@@ -45,14 +45,14 @@ class EngineTest : public testing::Test {
 
 ClusterMaker OneNode() { return MakeCluster().Queue("q").Node("n", {.gpus = 2}); }
 
-TEST_F(EngineTest, PlansWhatTheStoreHas) {
+TEST_F(EngineTest, PlansTheObjectsOfTheStore) {
   EXPECT_EQ(Plan(), "") << "an empty cluster";
   Put(OneNode().Pending("q/a", {.gpus = 2}).Pending("q/b", {.gpus = 2}));
   EXPECT_EQ(Plan(), "bind q/a-0 n; ");
   EXPECT_EQ(Plan(), "bind q/a-0 n; ") << "the first binding is not assumed";
 }
 
-TEST_F(EngineTest, APodThatEndsMakesRoomForTheNextInPlace) {
+TEST_F(EngineTest, APodThatEndsFreesItsGpuInPlace) {
   const ClusterMaker maker =
       OneNode().Running("q/a", {.gpus = 2, .node = "n"}).Pending("q/b", {.gpus = 2});
   Put(maker);
@@ -63,7 +63,7 @@ TEST_F(EngineTest, APodThatEndsMakesRoomForTheNextInPlace) {
   EXPECT_EQ(engine_.counts().updated, 1);
 }
 
-TEST_F(EngineTest, PodsMayComeBeforeTheirGroup) {
+TEST_F(EngineTest, PodsMayArriveBeforeTheirGroup) {
   Put(OneNode());
   Plan();
   const ClusterRows rows = OneNode().Pending("q/late", {.gpus = 1}).Rows();
@@ -76,7 +76,7 @@ TEST_F(EngineTest, PodsMayComeBeforeTheirGroup) {
   EXPECT_EQ(engine_.counts().built, 1);
 }
 
-TEST_F(EngineTest, OfAGroupThatStartsOnlyTheTimeStampsAreWritten) {
+TEST_F(EngineTest, AGroupThatStartsChangesOnlyItsTimeStamps) {
   Put(OneNode());
   Plan();
   const ClusterRows rows =
@@ -125,7 +125,7 @@ TEST_F(EngineTest, ANodeIsCordonedInPlace) {
   EXPECT_EQ(engine_.counts().updated, 2);
 }
 
-TEST_F(EngineTest, ANodeComesGoesAndGrowsInPlace) {
+TEST_F(EngineTest, ANodeIsAddedRemovedAndEnlargedInPlace) {
   ClusterMaker both = OneNode().Node("a", {.gpus = 2});
   Put(both.Running("q/old", {.gpus = 2, .node = "n"}).Pending("q/b", {.pods = 2, .gpus = 1}));
   EXPECT_EQ(Plan(), "bind q/b-0 a; bind q/b-1 a; ");
@@ -180,7 +180,7 @@ class ZonesTest : public EngineTest {
   Engine aligned_{&store_, ParseConfig(kAligned), ShardParams()};
 };
 
-TEST_F(ZonesTest, PodsComeAndGoInPlaceWhereNodesHaveZones) {
+TEST_F(ZonesTest, PodsAreAddedAndRemovedInPlaceOnNodesWithZones) {
   const ClusterMaker maker = MakeCluster()
                                  .Queue("q")
                                  .Node("n", {.gpus = 4})
@@ -250,7 +250,7 @@ TEST_F(EngineTest, AQueueGetsAnotherLimitInPlace) {
   EXPECT_EQ(engine_.counts().built, 1);
 }
 
-TEST_F(EngineTest, WhatQueuesHaveUsedCountsInPlace) {  // spec 1 F44
+TEST_F(EngineTest, TheUsageOfQueuesChangesInPlace) {  // spec 1 F44
   ClusterMaker maker = MakeCluster().Queue("a").Queue("b").Node("n", {.gpus = 1});
   Put(maker.Pending("a/x", {.gpus = 1}).Pending("b/x", {.gpus = 1}));
   EXPECT_EQ(Plan(), "bind a/x-0 n; ");
@@ -263,7 +263,7 @@ TEST_F(EngineTest, WhatQueuesHaveUsedCountsInPlace) {  // spec 1 F44
   EXPECT_EQ(engine_.counts().built, 1);
 }
 
-TEST_F(EngineTest, WhatSaysTheSameIsNoChange) {
+TEST_F(EngineTest, AnEqualObjectIsNoChange) {
   Put(OneNode().Pending("q/a", {.gpus = 1}));
   EXPECT_EQ(Plan(), "bind q/a-0 n; ");
   Put(OneNode().Pending("q/a", {.gpus = 1}));
@@ -272,7 +272,7 @@ TEST_F(EngineTest, WhatSaysTheSameIsNoChange) {
   EXPECT_EQ(engine_.counts().updated, 0);
 }
 
-TEST_F(EngineTest, ClaimsAndVolumesThatSayTheSameAreNoChange) {
+TEST_F(EngineTest, EqualClaimsAndVolumesAreNoChange) {
   Put(OneNode().Pending("q/a", {.gpus = 1}));
   const auto say = [&](int version) {
     const std::string metadata =
@@ -302,7 +302,7 @@ TEST_F(EngineTest, ClaimsAndVolumesThatSayTheSameAreNoChange) {
   EXPECT_EQ(engine_.counts().built, built);
 }
 
-TEST_F(EngineTest, NodesOfCsiDriversMatterOnlyWhereVolumesAreCounted) {
+TEST_F(EngineTest, CsiNodesMatterOnlyWithVolumeLimits) {
   Put(OneNode().Pending("q/a", {.gpus = 1}).Pending("q/b", {.gpus = 1}));
   Engine counts(&store_, ParseConfig(R"({"extras": {"volume_limits": true}})"), ShardParams());
   CsiNodeRow row;
@@ -318,7 +318,7 @@ TEST_F(EngineTest, NodesOfCsiDriversMatterOnlyWhereVolumesAreCounted) {
   EXPECT_EQ(engine_.counts().built, 1) << "CSINodes do not prevent changes in place";
 }
 
-TEST_F(EngineTest, WhatItCannotChangeInPlaceIsBuiltAnew) {
+TEST_F(EngineTest, OtherChangesRebuildTheCluster) {
   Put(OneNode().Pending("q/a", {.pods = 2, .gpus = 2}));
   EXPECT_EQ(Plan(), "bind q/a-0 n; ");
   Put(MakeCluster().Queue("another").Node("m", {.gpus = 2}));
@@ -330,7 +330,7 @@ ConfigMapRow Map(std::string_view name) {
   return {.namespace_name = "q", .name = std::string(name)};
 }
 
-TEST_F(EngineTest, APodWaitsForAConfigMapThatComesInPlace) {  // spec 3 P13
+TEST_F(EngineTest, AConfigMapThatAPodWaitsForIsAddedInPlace) {  // spec 3 P13
   ClusterMaker maker = OneNode().Pending("q/a", {.gpus = 1}).Pending("q/b", {.gpus = 1});
   maker.rows().pods[0].config_maps = {"root", "settings"};
   Put(maker);
@@ -347,7 +347,7 @@ TEST_F(EngineTest, APodWaitsForAConfigMapThatComesInPlace) {  // spec 3 P13
   EXPECT_EQ(engine_.counts().updated, 2);
 }
 
-TEST_F(EngineTest, AConfigMapThatNoPodNeedsIsNoReasonToPlanAgain) {
+TEST_F(EngineTest, AConfigMapThatNoPodNeedsStartsNoPlan) {
   Put(OneNode().Pending("q/a", {.gpus = 1}));
   store_.Upsert(Map("root"));
   store_.Synced(Kind::kConfigMap);
@@ -372,7 +372,7 @@ TEST_F(EngineTest, AConfigMapThatNoPodNeedsIsNoReasonToPlanAgain) {
   EXPECT_EQ(engine_.counts().built, 1);
 }
 
-TEST_F(EngineTest, TheFirstConfigMapAndTheLastChangeWhatIsKnown) {
+TEST_F(EngineTest, PodsWaitForConfigMapsOnlyIfThereAreAnyOrTheKindIsSynced) {
   ClusterMaker maker = OneNode().Pending("q/a", {.gpus = 1});
   maker.rows().pods[0].config_maps = {"settings"};
   Put(maker);
@@ -422,7 +422,7 @@ TEST_F(EngineTest, ANamespaceThatGetsTheLabelOfATermCounts) {
   EXPECT_EQ(Plan(), "");
 }
 
-TEST_F(EngineTest, ANamespaceThatComesWithItsFirstPodCounts) {
+TEST_F(EngineTest, ANamespaceThatIsAddedWithItsFirstPodCounts) {
   Put(Beside({.key = "kubernetes.io/metadata.name",
               .op = SelectorOp::kNotIn,
               .values = {"q", "east", "west"}}));
@@ -432,7 +432,7 @@ TEST_F(EngineTest, ANamespaceThatComesWithItsFirstPodCounts) {
   EXPECT_EQ(Plan(), "bind q/p-0 o; ");
 }
 
-TEST_F(EngineTest, SeveralFollowOneStoreEachWithItsConfiguration) {
+TEST_F(EngineTest, SeveralEnginesWithTheirOwnConfigurationsShareAStore) {
   Engine spread(&store_, ParseConfig(R"({"tiers": [{"plugins": [{"name": "predicates"},
       {"name": "nodeplacement", "arguments": {"gpu": "spread"}}]}]})"),
                 ShardParams());
@@ -447,7 +447,7 @@ TEST_F(EngineTest, SeveralFollowOneStoreEachWithItsConfiguration) {
   EXPECT_EQ(cluster.Text(cluster.nodes().name[(*plan)->decisions[0].node]), "o");
 }
 
-TEST_F(EngineTest, WhereNothingChangesTheLastPlanIsTheNextOne) {
+TEST_F(EngineTest, WithoutChangesTheLastPlanIsRepeated) {
   Put(OneNode().Pending("q/a", {.gpus = 2}).Pending("q/b", {.gpus = 2}));
   EXPECT_EQ(Plan(), "bind q/a-0 n; ");
   now_ns_ += 3600 * kSecondNs;
@@ -459,7 +459,7 @@ TEST_F(EngineTest, WhereNothingChangesTheLastPlanIsTheNextOne) {
   EXPECT_EQ(engine_.counts().repeated, 1);
 }
 
-TEST_F(EngineTest, APlanHoldsUntilTheMomentThatItWaitsFor) {
+TEST_F(EngineTest, APlanIsRepeatedUntilItsWakeTime) {
   ClusterMaker maker = OneNode().Running("q/gang", {.pods = 1, .gpus = 1, .node = "n"});
   PodGroupRow& gang = maker.rows().pod_groups[0];
   gang.min_member = 2;
@@ -504,7 +504,7 @@ TEST_F(EngineTest, APodThatIsAssumedToBeBoundHoldsItsNode) {
   EXPECT_EQ(engine_.counts().built, 1);
 }
 
-TEST_F(EngineTest, AGroupAvoidsANodeForAsLongAsTheStoreSaysSo) {
+TEST_F(EngineTest, AGroupAvoidsANodeWhileTheStoreHasTheOverlay) {
   Put(OneNode().Node("o", {.gpus = 2}).Pending("q/a", {.gpus = 1}));
   EXPECT_EQ(Plan(), "bind q/a-0 n; ");
   store_.Avoid("q/a", {"n"});
@@ -533,7 +533,7 @@ TEST_F(EngineTest, APodThatChoosesItsNodesAvoidsSomeOfThem) {
   EXPECT_EQ(Plan(), "") << "the term without requirements still matches no node";
 }
 
-TEST_F(EngineTest, AGroupThatIsHeldOffEvictsNothingUntilThen) {
+TEST_F(EngineTest, AGroupThatIsHeldOffEvictsNothingUntilItsTime) {
   const ClusterMaker maker = MakeCluster()
                                  .Queue("p")
                                  .Queue("q", {.deserved_gpus = 2})
@@ -551,7 +551,7 @@ TEST_F(EngineTest, AGroupThatIsHeldOffEvictsNothingUntilThen) {
   EXPECT_EQ(Plan(), "other p/r-0 ; other q/a-0 n; ");
 }
 
-TEST_F(EngineTest, WhatTheStoreShowsIsNoAssumptionAnyMore) {
+TEST_F(EngineTest, AnAssumptionEndsOnceTheStoreShowsIt) {
   const ClusterMaker maker = OneNode().Pending("q/a", {.gpus = 2}).Pending("q/b", {.gpus = 2});
   Put(maker);
   Plan();
@@ -600,7 +600,7 @@ TEST_F(EngineTest, AnAssumptionEndsWithItsPod) {
   EXPECT_EQ(engine_.AssumeBound(RequestFor("unknown", "n")), std::nullopt);
 }
 
-TEST_F(EngineTest, APodThatIsAssumedToBeEvictedIsLeavingUntilTheStoreSaysSo) {
+TEST_F(EngineTest, AnAssumedEvictionMakesAPodTerminatingUntilTheStoreShowsIt) {
   const ClusterMaker maker =
       OneNode().Running("q/a", {.gpus = 2, .node = "n"}).Pending("q/b", {.gpus = 2});
   Put(maker);
@@ -628,7 +628,7 @@ ClusterMaker InTheWay() {
 }
 ClusterMaker TopOfAll() { return OneNode().Pending("q/top", {.gpus = 2, .priority = 30}); }
 
-TEST_F(EngineTest, WhatWasPromisedIsNotGivenToOthers) {
+TEST_F(EngineTest, PromisedResourcesAreNotGivenToOtherGroups) {
   Put(InTheWay());
   EXPECT_EQ(Plan(), "other q/low-0 ; other q/high-0 n; ");
   engine_.AssumeEvicted("q/low-0", now_ns_);
@@ -640,7 +640,7 @@ TEST_F(EngineTest, WhatWasPromisedIsNotGivenToOthers) {
   EXPECT_EQ(Plan(), "other q/high-0 ; other q/top-0 n; ") << "a started pod can be a victim again";
 }
 
-TEST_F(EngineTest, KaiForgetsWhatItHasPromised) {
+TEST_F(EngineTest, AsKaiPromisesEndWithTheCycle) {
   Engine as_kai(&store_, ParseConfig(R"({"compat": {"promises": "kai"}})"), ShardParams());
   Put(InTheWay());
   ASSERT_EQ((*as_kai.Plan(now_ns_, nullptr))->decisions.size(), 2);
@@ -651,7 +651,7 @@ TEST_F(EngineTest, KaiForgetsWhatItHasPromised) {
   EXPECT_EQ(plan->cluster->PodName(plan->decisions[0].pod), "q/top-0");
 }
 
-TEST_F(EngineTest, APromiseEndsWhereTheVictimsStay) {
+TEST_F(EngineTest, APromiseEndsIfTheVictimsStay) {
   Put(InTheWay());
   EXPECT_EQ(Plan(), "other q/low-0 ; other q/high-0 n; ");
   Put(TopOfAll());
@@ -669,7 +669,7 @@ TEST_F(EngineTest, APromiseEndsWithItsNode) {
   EXPECT_EQ(Plan(), "other q/other-0 ; other q/high-0 o; ");
 }
 
-TEST_F(EngineTest, APromiseEndsWhereTheGroupGoesToAnotherQueue) {
+TEST_F(EngineTest, APromiseEndsIfTheGroupMovesToAnotherQueue) {
   Put(InTheWay());
   Plan();
   engine_.AssumeEvicted("q/low-0", now_ns_);
@@ -710,7 +710,7 @@ class MovedPodTest : public EngineTest {
   }
 };
 
-TEST_F(MovedPodTest, APodThatLeavesHoldsThePlaceThatItMovesTo) {
+TEST_F(MovedPodTest, ATerminatingPodHoldsThePlaceThatItMovesTo) {
   EXPECT_EQ(Plan(), "other q/right-0 n; other q/wide-0 o; ");
   store_.Delete(Kind::kPod, "q/right-0");
   Return("right-0");
@@ -725,7 +725,7 @@ TEST_F(MovedPodTest, APodOfAnotherNameTakesItsPlace) {
   EXPECT_EQ(Plan(), "bind q/right-x7k2 n; other q/wide-0 o; ") << "created before right-0 was gone";
 }
 
-TEST_F(MovedPodTest, APlaceRestsWhileThereIsNoPod) {
+TEST_F(MovedPodTest, APlaceIsHeldWhileThePodIsMissing) {
   EXPECT_EQ(Plan(), "other q/right-0 n; other q/wide-0 o; ");
   store_.Delete(Kind::kPod, "q/right-0");
   store_.Delete(Kind::kPodGroup, "q/small");
@@ -741,7 +741,7 @@ TEST_F(MovedPodTest, APlaceRestsWhileThereIsNoPod) {
   EXPECT_EQ(Plan(), "bind q/right-0 n; bind q/wide-0 o; ") << "it has a pod, so it does not end";
 }
 
-TEST_F(MovedPodTest, APlaceThatRestedTooLongIsForgotten) {
+TEST_F(MovedPodTest, APlaceIsReleasedIfItIsUnusedForTooLong) {
   store_.Delete(Kind::kPod, "q/right-0");
   Plan();
   now_ns_ += ShardParams().stuck_in_releasing_threshold_ns;
@@ -750,7 +750,7 @@ TEST_F(MovedPodTest, APlaceThatRestedTooLongIsForgotten) {
   EXPECT_EQ(engine_.NextWake(), std::nullopt);
 }
 
-TEST_F(EngineTest, AnEngineGoesOnWithWhatAnotherRemembers) {
+TEST_F(EngineTest, AnEngineContinuesWithTheMemoryOfAnother) {
   Put(InTheWay());
   Plan();
   const auto id = engine_.AssumeEvicted("q/low-0", now_ns_);
@@ -764,7 +764,7 @@ TEST_F(EngineTest, AnEngineGoesOnWithWhatAnotherRemembers) {
   EXPECT_TRUE(next.Forget(*id)) << "numbers of assumptions are kept";
 }
 
-TEST_F(EngineTest, WhatHasHappenedMeanwhileIsNoAssumption) {
+TEST_F(EngineTest, ImportDropsAssumptionsThatHaveComeTrue) {
   Put(InTheWay());
   Plan();
   engine_.AssumeEvicted("q/low-0", now_ns_);
@@ -781,7 +781,7 @@ TEST_F(EngineTest, WhatHasHappenedMeanwhileIsNoAssumption) {
   EXPECT_EQ(next.AssumeEvicted("q/high-0", now_ns_), 3) << "a number is used only once";
 }
 
-TEST_F(EngineTest, NonsenseIsNoMemoryAndChangesNothing) {
+TEST_F(EngineTest, InvalidMemoryIsRejectedAndChangesNothing) {
   Put(InTheWay());
   Plan();
   engine_.AssumeEvicted("q/low-0", now_ns_);

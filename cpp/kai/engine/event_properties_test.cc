@@ -525,7 +525,7 @@ INSTANTIATE_TEST_SUITE_P(Mode, EventsTest, testing::Bool(), [](const auto& mode)
   return std::string(mode.param ? "AsKai" : "Fixed");
 });
 
-TEST_P(EventsTest, GiveThePlanOfAFreshLoad) {
+TEST_P(EventsTest, RandomEventsGiveThePlanOfAFreshLoad) {
   const auto [first, end] = Seeds(60);
   Engine::Counts counts;
   int64_t assumed = 0;

@@ -47,7 +47,7 @@ EngineMemory Everything() {
   return memory;
 }
 
-TEST(MemoryTest, ReadsBackAsItWasWritten) {
+TEST(MemoryTest, IsReadBackAsItWasWritten) {
   const std::string text = MemoryJson(Everything());
   const absl::StatusOr<EngineMemory> read = ReadMemory(text);
   ASSERT_TRUE(read.ok()) << read.status().message();
@@ -59,7 +59,7 @@ TEST(MemoryTest, ReadsBackAsItWasWritten) {
   EXPECT_EQ(MemoryJson(*read), text);
 }
 
-TEST(MemoryTest, SkipsWhatItDoesNotKnow) {
+TEST(MemoryTest, SkipsUnknownMembers) {
   const absl::StatusOr<EngineMemory> read = ReadMemory(
       R"({"later": [1], "version": 1, "promises": [{"pod_group": "a/x", "node": "n", "new": {}}]})");
   ASSERT_TRUE(read.ok()) << read.status().message();
@@ -68,7 +68,7 @@ TEST(MemoryTest, SkipsWhatItDoesNotKnow) {
   EXPECT_EQ(read->promises[0].pod, "");
 }
 
-TEST(MemoryTest, SaysWhatMakesNoSense) {
+TEST(MemoryTest, ReportsInvalidValues) {
   const std::pair<const char*, const char*> bad[] = {
       {"{}", "memory: version: expected 1, found 0"},
       {R"({"version": 2})", "memory: version: expected 1, found 2"},

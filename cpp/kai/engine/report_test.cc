@@ -31,7 +31,7 @@ class ReportTest : public testing::Test {
 
 ClusterMaker OneNode() { return MakeCluster().Queue("q").Node("n", {.gpus = 2}); }
 
-TEST_F(ReportTest, SaysWhatWasDecidedAndStaysReadable) {
+TEST_F(ReportTest, DescribesTheDecisionsAndStaysValid) {
   EXPECT_EQ(engine_.report(), nullptr);
   Put(OneNode().Pending("q/a", {.gpus = 2}).Pending("q/b", {.gpus = 2}));
   Plan();
@@ -63,7 +63,7 @@ TEST_F(ReportTest, SaysWhatWasDecidedAndStaysReadable) {
   EXPECT_EQ(later->nodes, 0);
 }
 
-TEST_F(ReportTest, IsMadeOnceItIsWanted) {
+TEST_F(ReportTest, IsMadeOnlyAfterTheFirstRequest) {
   Put(OneNode());
   Plan();
   EXPECT_EQ(engine_.report(), nullptr) << "the first call was after the plan";
@@ -78,7 +78,7 @@ TEST_F(ReportTest, IsMadeOnceItIsWanted) {
 
 // Under the thread sanitizer (tools/test.sh threads) this finds data that readers and the writer
 // share.
-TEST_F(ReportTest, IsReadWhileEventsComeAndPlansAreMade) {
+TEST_F(ReportTest, MayBeReadDuringEventsAndPlans) {
   engine_.report();
   ClusterMaker maker = OneNode();
   for (int i = 0; i < 20; ++i) maker.Pending(StrCat("q/group-", i), {.gpus = 1});

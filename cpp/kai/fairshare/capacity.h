@@ -1,9 +1,9 @@
 // Checks if a queue may place more pods. Limits apply to all pods, the quota to non-preemptible
 // pods (spec 1 F76-F79).
 //
-//   AskedAmount asked(Adding::kExact);
-//   for (const PodId pod : pods) asked += cluster.ClassOf(pod).gate_requested;
-//   CheckLimit(shares.table(), queue, asked).fits()
+//   RequestedAmount requested(Adding::kExact);
+//   for (const PodId pod : pods) requested += cluster.ClassOf(pod).gate_requested;
+//   CheckLimit(shares.table(), queue, requested).fits()
 //
 // Invariants: equality passes; a resource that is not requested is not checked; an answer contains
 // the lowest queue on the path up that refuses, and the first refused resource of it. Cost:
@@ -29,12 +29,12 @@ struct CapacityAnswer {
 enum class Adding : uint8_t { kExact, kAsKai };
 
 // The sum of the requests of pods, to be added to what a queue holds.
-class AskedAmount {
+class RequestedAmount {
  public:
-  explicit AskedAmount(Adding adding, const QuotaCount& first = {})
+  explicit RequestedAmount(Adding adding, const QuotaCount& first = {})
       : adding_(adding), exact_(first), as_kai_(first.values()) {}
 
-  AskedAmount& operator+=(const QuotaCount& more);
+  RequestedAmount& operator+=(const QuotaCount& more);
   double operator[](size_t resource) const { return as_kai_[resource]; }  // the number in messages
   double On(const QuotaCount& held, size_t resource) const {
     return adding_ == Adding::kAsKai ? held[resource] + as_kai_[resource]
@@ -49,9 +49,9 @@ class AskedAmount {
 
 // Check the queue and all its ancestors.
 CapacityAnswer CheckLimit(const QueueTable& queues, QueueId queue,
-                          const AskedAmount& asked);  // spec 1 F77
+                          const RequestedAmount& requested);  // spec 1 F77
 CapacityAnswer CheckNonPreemptibleQuota(const QueueTable& queues, QueueId queue,
-                                        const AskedAmount& asked);  // spec 1 F78
+                                        const RequestedAmount& requested);  // spec 1 F78
 
 }  // namespace kai
 

@@ -40,10 +40,10 @@ class Path {
     }
   }
   CapacityAnswer Limit(const QuotaCount& requested, Adding adding = Adding::kExact) const {
-    return CheckLimit(table(), QueueId(0), AskedAmount(adding, requested));
+    return CheckLimit(table(), QueueId(0), RequestedAmount(adding, requested));
   }
   CapacityAnswer Quota(const QuotaCount& requested, Adding adding = Adding::kExact) const {
-    return CheckNonPreemptibleQuota(table(), QueueId(0), AskedAmount(adding, requested));
+    return CheckNonPreemptibleQuota(table(), QueueId(0), RequestedAmount(adding, requested));
   }
 
  private:
@@ -61,7 +61,7 @@ CapacityAnswer Quota(const Queue& queue, const QuotaCount& requested) {
   return Path({queue}).Quota(requested);
 }
 
-TEST(CapacityTest, EqualityWithTheLimitPasses) {  // spec 1 F77
+TEST(CapacityTest, ARequestUpToTheLimitPasses) {  // spec 1 F77
   EXPECT_FALSE(Limit(Gpus(3, 3), {0, 0, 0.5}).fits());
   EXPECT_TRUE(Limit(Gpus(3, 2.5), {0, 0, 0.5}).fits());
   EXPECT_FALSE(Limit(Gpus(1, 0), {0, 0, 2}).fits());
@@ -72,17 +72,17 @@ TEST(CapacityTest, ALimitOfZeroRefusesEveryRequest) {  // spec 1 F4
   EXPECT_TRUE(Limit(Gpus(0, 0), {5000, 5e9, 0}).fits());
 }
 
-TEST(CapacityTest, WhatIsNotAskedForIsNotLookedAt) {  // spec 1 F78
+TEST(CapacityTest, ResourcesThatAreNotRequestedAreNotChecked) {  // spec 1 F78
   EXPECT_TRUE(Limit(Gpus(3, 7), {1000, 0, 0}).fits());
   EXPECT_TRUE(Quota(Gpus(kUnlimited, 0, 3, 7), {1000, 0, 0}).fits());
 }
 
-TEST(CapacityTest, UnlimitedLetsEverythingThrough) {
+TEST(CapacityTest, AnUnlimitedQueueRefusesNothing) {
   EXPECT_TRUE(Limit(Unbounded(), {1e9, 1e18, 1e6}).fits());
   EXPECT_TRUE(Quota(Unbounded(), {1e9, 1e18, 1e6}).fits());
 }
 
-TEST(CapacityTest, TheQuotaLooksAtNonPreemptiblePodsAlone) {  // spec 1 F78
+TEST(CapacityTest, TheQuotaCountsOnlyNonPreemptiblePods) {  // spec 1 F78
   EXPECT_TRUE(
       Quota(Gpus(kUnlimited, /*allocated=*/100, /*deserved=*/4, /*np=*/2), {0, 0, 2}).fits());
   EXPECT_FALSE(Quota(Gpus(kUnlimited, 100, 4, 2), {0, 0, 2.5}).fits());
@@ -90,11 +90,11 @@ TEST(CapacityTest, TheQuotaLooksAtNonPreemptiblePodsAlone) {  // spec 1 F78
   EXPECT_FALSE(Quota(Gpus(kUnlimited, 0, 1, 0.4), {0, 0, 1.2}).fits());
 }
 
-TEST(CapacityTest, TheLimitLooksAtAllPods) {
+TEST(CapacityTest, TheLimitCountsAllPods) {
   EXPECT_FALSE(Limit(Gpus(4, /*allocated=*/4, 4, /*np=*/0), {0, 0, 1}).fits());
 }
 
-TEST(CapacityTest, AQuotaOfZeroKeepsNonPreemptiblePodsOut) {  // spec 1 F14
+TEST(CapacityTest, AQuotaOfZeroRefusesNonPreemptiblePods) {  // spec 1 F14
   Queue queue = Unbounded();
   queue.share[kQuotaCpu].deserved = 0;
   const CapacityAnswer answer = Quota(queue, {1, 0, 0});
@@ -111,7 +111,7 @@ TEST(CapacityTest, AnyAncestorMayRefuse) {  // spec 1 F77
   EXPECT_EQ(answer.resource, kQuotaGpu);
 }
 
-TEST(CapacityTest, TheLowestQueueThenTheFirstResourceIsNamed) {  // spec 1 F77
+TEST(CapacityTest, TheRefusalNamesTheLowestQueueAndItsFirstResource) {  // spec 1 F77
   Queue leaf = Unbounded(), root = Unbounded();
   leaf.share[kQuotaMemory].limit = 0;
   leaf.share[kQuotaGpu].limit = 0;
@@ -125,10 +125,11 @@ TEST(CapacityTest, TheLowestQueueThenTheFirstResourceIsNamed) {  // spec 1 F77
 
 TEST(CapacityTest, WithoutQueuesNothingIsRefused) {
   const QueueColumns tree;
-  EXPECT_TRUE(CheckLimit({tree, {}, {}}, QueueId(), AskedAmount(Adding::kExact, {1, 1, 1})).fits());
+  EXPECT_TRUE(
+      CheckLimit({tree, {}, {}}, QueueId(), RequestedAmount(Adding::kExact, {1, 1, 1})).fits());
 }
 
-TEST(CapacityTest, PartsOfDevicesAddUpExactlyUnlessAddedAsKaiDoes) {  // spec 1 W6
+TEST(CapacityTest, PartsOfDevicesAddUpExactlyUnlessAsKai) {  // spec 1 W6
   const Path path({Gpus(/*limit=*/0.3, 0.2, /*deserved=*/0.3, /*np=*/0.2)});
   const QuotaCount more = {0, 0, 0.1};
   EXPECT_TRUE(path.Limit(more).fits());
@@ -139,19 +140,19 @@ TEST(CapacityTest, PartsOfDevicesAddUpExactlyUnlessAddedAsKaiDoes) {  // spec 1 
   EXPECT_FALSE(path.Quota({0, 0, 0.100'000'001}).fits());
 }
 
-TEST(CapacityTest, WhatPodsAskForIsAddedUpExactlyUnlessAsKai) {
+TEST(CapacityTest, RequestsOfPodsAddUpExactlyUnlessAsKai) {
   ASSERT_GT(0.1 + 0.1 + 0.1, 0.3);
   for (const auto& [adding, sum] :
        {std::pair(Adding::kExact, 0.3), std::pair(Adding::kAsKai, 0.1 + 0.1 + 0.1)}) {
-    AskedAmount asked(adding);
-    for (int i = 0; i < 3; ++i) asked += {100, 1e6, 0.1};
-    EXPECT_EQ(asked.On({}, kQuotaGpu), sum);
-    EXPECT_EQ(asked.On({1, 0, 0}, kQuotaCpu), 301);
-    EXPECT_EQ(asked[kQuotaGpu], 0.1 + 0.1 + 0.1) << "the number that KAI writes";
+    RequestedAmount requested(adding);
+    for (int i = 0; i < 3; ++i) requested += {100, 1e6, 0.1};
+    EXPECT_EQ(requested.On({}, kQuotaGpu), sum);
+    EXPECT_EQ(requested.On({1, 0, 0}, kQuotaCpu), 301);
+    EXPECT_EQ(requested[kQuotaGpu], 0.1 + 0.1 + 0.1) << "the number that KAI writes";
   }
 }
 
-TEST(CapacityTest, SeventhsOfADeviceFillIt) {
+TEST(CapacityTest, SevenSeventhsOfADeviceFillIt) {
   EXPECT_TRUE(Limit(Gpus(1, 3.0 / 7), {0, 0, 4.0 / 7}).fits());
   EXPECT_FALSE(Limit(Gpus(1, 3.0 / 7), {0, 0, 5.0 / 7}).fits());
 }

@@ -37,7 +37,7 @@ bool Round(std::span<Contender> group, double k_value, double* left) {
   if (all_parts == 0) return false;
 
   const double to_give = *left;
-  bool somebody_had_enough = false;
+  bool some_queue_is_satisfied = false;
   for (size_t i = 0; i < unsatisfied.size(); ++i) {
     Share& share = *unsatisfied[i]->sibling.share;
     if (share.over_quota_weight == 0) continue;
@@ -51,11 +51,11 @@ bool Round(std::span<Contender> group, double k_value, double* left) {
       grant = std::floor(fair);  // spec 1 F45: whole units
       if (fair - grant > 0) unsatisfied[i]->remainder = fair - grant;
     }
-    somebody_had_enough = somebody_had_enough || wanted < fair;
+    some_queue_is_satisfied = some_queue_is_satisfied || wanted < fair;
     share.fair_share += grant;
     *left -= grant;
   }
-  return somebody_had_enough && *left > 0;
+  return some_queue_is_satisfied && *left > 0;
 }
 
 }  // namespace

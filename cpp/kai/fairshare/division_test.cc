@@ -62,35 +62,35 @@ std::vector<double> FairShares(const std::vector<Q>& queues, double total, doubl
 
 // ---- spec 1 F52
 
-TEST(DivisionTest, WeightsAndARemainder) {
+TEST(DivisionTest, DividesByWeightAndAssignsTheRemainder) {
   EXPECT_THAT(FairShares({{.name = "a", .deserved = 2, .weight = 1, .request = 10},
                           {.name = "b", .deserved = 2, .weight = 4, .request = 10}},
                          11),
               ElementsAre(3, 8));
 }
 
-TEST(DivisionTest, EqualRemaindersGoToTheOlder) {
+TEST(DivisionTest, TheOlderOfTwoQueuesWithEqualRemaindersGetsTheUnit) {
   EXPECT_THAT(FairShares({{.name = "a", .deserved = 2, .weight = 2, .request = 6},
                           {.name = "b", .deserved = 2, .weight = 2, .request = 6}},
                          11),
               ElementsAre(6, 5));
 }
 
-TEST(DivisionTest, PriorityBeatsWeight) {
+TEST(DivisionTest, PriorityComesBeforeWeight) {
   EXPECT_THAT(FairShares({{.name = "a", .deserved = 2, .weight = 100, .request = 6, .priority = 1},
                           {.name = "b", .deserved = 2, .weight = 1, .request = 6, .priority = 2}},
                          6),
               ElementsAre(2, 4));
 }
 
-TEST(DivisionTest, WhatALimitLeavesOverGoesRoundAgain) {
+TEST(DivisionTest, UnitsThatALimitLeavesAreDividedAgain) {
   EXPECT_THAT(FairShares({{.name = "a", .deserved = 2, .weight = 2, .request = 6, .limit = 5},
                           {.name = "b", .deserved = 2, .weight = 2, .request = 20}},
                          15),
               ElementsAre(5, 10));
 }
 
-TEST(DivisionTest, DeservedIsGrantedBeyondTheTotal) {
+TEST(DivisionTest, DeservedAmountsMayExceedTheTotal) {
   const Result result = DivideAmong(
       {{.name = "a", .deserved = 3, .request = 5}, {.name = "b", .deserved = 3, .request = 5}}, 4);
   EXPECT_THAT(result.fair_shares, ElementsAre(3, 3));
@@ -110,7 +110,7 @@ TEST(DivisionTest, ARemainderMayExceedTheRequest) {
               ElementsAre(2, 1));
 }
 
-TEST(DivisionTest, UnlimitedDeservedIsTheWholeTotal) {
+TEST(DivisionTest, AnUnlimitedDeservedAmountIsTheTotal) {
   EXPECT_THAT(FairShares({{.name = "a", .deserved = kUnlimited, .request = 8},
                           {.name = "b", .deserved = kUnlimited, .request = 7}},
                          10),
@@ -119,7 +119,7 @@ TEST(DivisionTest, UnlimitedDeservedIsTheWholeTotal) {
               ElementsAre(10));
 }
 
-TEST(DivisionTest, HistoryShiftsTheShares) {
+TEST(DivisionTest, UsageHistoryShiftsTheShares) {
   const std::vector<Q> queues = {{.name = "a", .request = 100, .usage = 0.5},
                                  {.name = "b", .request = 100, .usage = 0.1}};
   EXPECT_THAT(FairShares(queues, 16, 0), ElementsAre(8, 8));
@@ -129,7 +129,7 @@ TEST(DivisionTest, HistoryShiftsTheShares) {
 
 // ---- edge cases of spec 1 F41-F51
 
-TEST(DivisionTest, AnExactFitLeavesNothing) {
+TEST(DivisionTest, RequestsEqualToTheTotalLeaveNothing) {
   const Result result = DivideAmong({{.name = "a", .deserved = 4, .request = 4}}, 4);
   EXPECT_THAT(result.fair_shares, ElementsAre(4));
   EXPECT_EQ(result.left, 0);
@@ -141,18 +141,18 @@ TEST(DivisionTest, ALimitBelowTheRequestLeavesASurplus) {
   EXPECT_EQ(result.left, 7);
 }
 
-TEST(DivisionTest, ALimitBelowWhatIsDeservedHolds) {
+TEST(DivisionTest, ALimitBelowTheDeservedAmountHolds) {
   EXPECT_THAT(FairShares({{.name = "a", .deserved = 5, .request = 9, .limit = 3}}, 10),
               ElementsAre(3));
 }
 
-TEST(DivisionTest, AnOversubscribedQueueStillGetsWhatItDeserves) {
+TEST(DivisionTest, AnOversubscribedQueueStillGetsItsDeservedAmount) {
   const Result result = DivideAmong({{.name = "a", .deserved = 5, .request = 4}}, 2);
   EXPECT_THAT(result.fair_shares, ElementsAre(4));
   EXPECT_EQ(result.left, 0) << "reported as 0, not as a negative number";
 }
 
-TEST(DivisionTest, DeservedIsNotGivenToAQueueThatDoesNotAsk) {
+TEST(DivisionTest, AQueueWithoutRequestsGetsNoDeservedAmount) {
   EXPECT_THAT(FairShares({{.name = "a", .deserved = 5, .request = 1},
                           {.name = "b", .deserved = 0, .request = 9}},
                          6),
@@ -170,7 +170,7 @@ TEST(DivisionTest, FractionsThatFitAreGrantedExactly) {
   EXPECT_NEAR(result.left, 1.3, 1e-9);
 }
 
-TEST(DivisionTest, NothingToDivideIsHarmless) {
+TEST(DivisionTest, ATotalOfZeroGivesSharesOfZero) {
   const Result result = DivideAmong({{.name = "a", .request = 5}, {.name = "b", .request = 5}}, 0);
   EXPECT_THAT(result.fair_shares, ElementsAre(0, 0));
   EXPECT_EQ(result.left, 0);
@@ -198,14 +198,14 @@ TEST(DivisionTest, PrioritiesAreServedFromHighToLow) {
   EXPECT_THAT(FairShares(queues, 14), ElementsAre(4, 4, 2, 4));
 }
 
-TEST(DivisionTest, ALowerPriorityGetsOnlyWhatTheHigherLeaves) {
+TEST(DivisionTest, ALowerPriorityGetsOnlyTheRestOfTheHigher) {
   EXPECT_THAT(FairShares({{.name = "high", .request = 2, .priority = 200},
                           {.name = "low", .request = 9, .priority = 50}},
                          5),
               ElementsAre(2, 3));
 }
 
-TEST(DivisionTest, TheRemaindersOfTheHigherPriorityGoFirst) {
+TEST(DivisionTest, RemaindersOfTheHigherPriorityAreServedFirst) {
   // 5 units for two queues of priority 2: 2 each, remainders 0.5. The fifth unit is first offered
   // to the lower priority, where no queue gets a whole unit: 1 / 2 each.
   EXPECT_THAT(FairShares({{.name = "a", .request = 10, .priority = 2},
@@ -216,7 +216,7 @@ TEST(DivisionTest, TheRemaindersOfTheHigherPriorityGoFirst) {
               ElementsAre(3, 2, 0, 0));
 }
 
-TEST(DivisionTest, RemaindersGoToTheLargestThenTheOldestThenTheName) {
+TEST(DivisionTest, RemaindersAreServedBySizeThenAgeThenName) {
   EXPECT_THAT(FairShares({{.name = "a", .weight = 1, .request = 10},
                           {.name = "b", .weight = 3, .request = 10}},
                          3),
@@ -253,7 +253,7 @@ TEST(DivisionTest, AnExactShareKeepsTheOlderRemainder) {
               ElementsAre(4, 1, 1, 5));
 }
 
-TEST(DivisionTest, AQueueThatTurnsOutToBeSatisfiedLosesItsRemainder) {
+TEST(DivisionTest, AQueueThatBecomesSatisfiedLosesItsRemainder) {
   // As above, but the first queue needs only half of its share of round 2. The remaining 1.5 units
   // are 0.75 each in round 3 and go to the others as remainders.
   EXPECT_THAT(FairShares({{.name = "a", .weight = 2, .request = 2.5},
@@ -275,7 +275,7 @@ TEST(DivisionTest, AQueueThatGetsExactlyItsShareStartsNoFurtherRound) {
               ElementsAre(3.5, 1, 2.5));
 }
 
-TEST(DivisionTest, AQueueThatUsedFarTooMuchGetsNothing) {
+TEST(DivisionTest, AQueueWithExtremeUsageGetsNothing) {
   const Result alone = DivideAmong({{.name = "a", .request = 10, .usage = 2}}, 6, 1);
   EXPECT_THAT(alone.fair_shares, ElementsAre(0));
   EXPECT_EQ(alone.left, 6);
@@ -285,12 +285,12 @@ TEST(DivisionTest, AQueueThatUsedFarTooMuchGetsNothing) {
               ElementsAre(0, 6));
 }
 
-TEST(DivisionTest, UsageDoesNotTouchWhatIsDeserved) {
+TEST(DivisionTest, UsageDoesNotChangeTheDeservedAmount) {
   EXPECT_THAT(FairShares({{.name = "a", .deserved = 4, .request = 10, .usage = 2}}, 6, 1),
               ElementsAre(4));
 }
 
-TEST(DivisionTest, WholeUnitsAreMillicoresAndBytesToo) {  // spec 1 F45
+TEST(DivisionTest, CpuAndMemoryAreDividedInWholeMillicoresAndBytes) {  // spec 1 F45
   EXPECT_THAT(FairShares({{.name = "a", .request = 4000},
                           {.name = "b", .request = 4000},
                           {.name = "c", .request = 4000}},
@@ -298,7 +298,7 @@ TEST(DivisionTest, WholeUnitsAreMillicoresAndBytesToo) {  // spec 1 F45
               ElementsAre(334, 333, 333));
 }
 
-TEST(DivisionTest, TheStageAboveDeservedStandsAlone) {
+TEST(DivisionTest, TheOverQuotaStageCanRunAlone) {
   Share a = {.limit = kUnlimited, .over_quota_weight = 1, .request = 10, .fair_share = 4};
   Share b = {.limit = kUnlimited, .over_quota_weight = 1, .request = 10, .fair_share = 1};
   std::vector<Sibling> siblings = {{.share = &a, .priority = 1, .created_ns = 1, .name = "a"},
@@ -310,7 +310,7 @@ TEST(DivisionTest, TheStageAboveDeservedStandsAlone) {
   EXPECT_EQ(a.fair_share, 7);
 }
 
-TEST(DivisionPropertyTest, AgreesWithTheSpecTakenLiterally) {
+TEST(DivisionPropertyTest, AgreesWithTheLiteralSpec) {
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
     Random random(seed);

@@ -38,7 +38,7 @@ TEST(FairSharesTest, DividesTheClusterAmongTopLevelQueuesAndSharesAmongChildren)
   EXPECT_EQ(GpuOf(shares, *cluster, "a2").fair_share, 5);
 }
 
-TEST(FairSharesTest, AChildMayDeserveMoreThanItsParentHas) {  // spec 1 F40
+TEST(FairSharesTest, AChildMayDeserveMoreThanItsParent) {  // spec 1 F40
   const auto cluster = MakeCluster()
                            .Queue("d2", {.deserved_gpus = 1, .weight_gpus = 0})
                            .Queue("q2", {.parent = "d2", .deserved_gpus = 2})
@@ -51,7 +51,7 @@ TEST(FairSharesTest, AChildMayDeserveMoreThanItsParentHas) {  // spec 1 F40
   EXPECT_EQ(GpuOf(shares, *cluster, "q2").fair_share, 2);
 }
 
-TEST(FairSharesTest, DividesEachResourceByItself) {
+TEST(FairSharesTest, DividesEachResourceSeparately) {
   const auto cluster = MakeCluster()
                            .Queue("a", {.deserved_gpus = 1, .deserved_millicpu = 0})
                            .Queue("b", {.deserved_gpus = 1, .deserved_millicpu = 0})
@@ -81,7 +81,7 @@ TEST(FairSharesTest, WithoutThePluginAllNumbersAreZero) {
   EXPECT_EQ(share.fair_share, 0);
 }
 
-TEST(FairSharesTest, StayAsTheCycleBeganWhileSumsFollow) {  // spec 1 F31
+TEST(FairSharesTest, StayAtTheValuesOfTheCycleStartWhileSumsChange) {  // spec 1 F31
   const auto cluster =
       MakeCluster().Queue("q").Node("n1", {.gpus = 8}).Pending("q/p", {.gpus = 2}).Build();
   QueueUsage usage(*cluster);
@@ -97,7 +97,7 @@ TEST(FairSharesTest, StayAsTheCycleBeganWhileSumsFollow) {  // spec 1 F31
 }
 
 // 0.1 and 0.2 GPUs: in doubles, the pending pod would exceed the share that includes it.
-TEST(FairSharesTest, AQueueThatGetsAllItAsksForIsNotAboveItsShare) {
+TEST(FairSharesTest, AQueueThatGetsItsWholeRequestIsNotAboveItsShare) {
   const auto cluster = MakeCluster()
                            .Queue("q")
                            .Node("n1", {.gpus = 8})
@@ -113,7 +113,7 @@ TEST(FairSharesTest, AQueueThatGetsAllItAsksForIsNotAboveItsShare) {
 }
 
 // The rules read shares and sums without copies.
-TEST(FairSharesTest, AreWhatTheRulesAsk) {
+TEST(FairSharesTest, GiveTheReclaimRuleItsInputs) {
   const auto maker = MakeCluster()
                          .Queue("poor", {.deserved_gpus = 2})
                          .Queue("rich", {.deserved_gpus = 1, .limit_gpus = 3})
@@ -128,10 +128,10 @@ TEST(FairSharesTest, AreWhatTheRulesAsk) {
   const QueueId reclaimer = QueueNamed(cluster, "poor");
   const std::vector<PodId> pods = {PodNamed(cluster, "poor/b-0")};
 
-  AskedAmount asked(Adding::kExact);
-  for (const PodId pod : pods) asked += cluster.ClassOf(pod).gate_requested;
-  EXPECT_FALSE(CheckLimit(shares.table(), queue, asked).fits());
-  EXPECT_TRUE(CheckLimit(shares.table(), reclaimer, asked).fits());
+  RequestedAmount requested(Adding::kExact);
+  for (const PodId pod : pods) requested += cluster.ClassOf(pod).gate_requested;
+  EXPECT_FALSE(CheckLimit(shares.table(), queue, requested).fits());
+  EXPECT_TRUE(CheckLimit(shares.table(), reclaimer, requested).fits());
 
   ReclaimRule rule(shares.table(), {.queue = reclaimer, .preemptible = true}, {});
   const QuotaCount& request = cluster.ClassOf(pods[0]).requested;
@@ -142,7 +142,7 @@ TEST(FairSharesTest, AreWhatTheRulesAsk) {
   EXPECT_TRUE(rule.Accepts(losses, request));
 }
 
-TEST(FairSharesPropertyTest, AreWhatTheSpecMakesOfTheRows) {
+TEST(FairSharesPropertyTest, AgreeWithTheLiteralSpecOfTheRows) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
     ClusterRows rows = MakeRandomCluster(seed, {.pod_affinity = false});

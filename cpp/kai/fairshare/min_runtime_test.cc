@@ -64,7 +64,7 @@ Tree Example() {
   return tree;
 }
 
-TEST(MinRuntimeTest, IsThatOfTheVictimsBranchBelowTheCommonAncestor) {  // spec 1 F105
+TEST(MinRuntimeTest, IsSetByTheVictimsBranchBelowTheCommonAncestor) {  // spec 1 F105
   const Tree tree = Example();
   EXPECT_EQ(tree.Reclaim("leaf1", "leaf3"), 60);
   EXPECT_EQ(tree.Reclaim("leaf1", "leaf2"), 180);
@@ -72,20 +72,20 @@ TEST(MinRuntimeTest, IsThatOfTheVictimsBranchBelowTheCommonAncestor) {  // spec 
   EXPECT_EQ(tree.Reclaim("leaf3", "leaf1"), 600) << "c has no value, b has one";
 }
 
-TEST(MinRuntimeTest, BetweenTreesTheTopAloneSpeaks) {  // spec 1 F105
+TEST(MinRuntimeTest, IsSetByTheVictimsTopQueueIfTheQueuesAreInDifferentTrees) {  // spec 1 F105
   const Tree tree = Example();
   EXPECT_EQ(tree.Reclaim("leaf1", "leaf4"), 9) << "the value of leaf4 is not used";
   EXPECT_EQ(tree.Reclaim("leaf4", "leaf1"), 9);
 }
 
-TEST(MinRuntimeTest, WithinOneQueueItsOwnCounts) {  // spec 1 F105
+TEST(MinRuntimeTest, IsTheQueuesOwnWithinOneQueue) {  // spec 1 F105
   const Tree tree = Example();
   EXPECT_EQ(tree.Reclaim("leaf2", "leaf2"), 180);
   EXPECT_EQ(tree.Reclaim("leaf1", "c"), 600) << "the common ancestor itself, and up";
   EXPECT_EQ(tree.Reclaim("c", "leaf2"), 180);
 }
 
-TEST(MinRuntimeTest, ByQueueTheVictimsNearestAncestorSpeaks) {  // spec 1 F105
+TEST(MinRuntimeTest, WithMethodQueueTheNearestAncestorOfTheVictimSetsIt) {  // spec 1 F105
   const Tree tree = Example();
   const auto by_queue = MinRuntime::Method::kQueue;
   EXPECT_EQ(tree.Reclaim("leaf1", "leaf4", by_queue), 30);
@@ -93,14 +93,14 @@ TEST(MinRuntimeTest, ByQueueTheVictimsNearestAncestorSpeaks) {  // spec 1 F105
   EXPECT_EQ(tree.Reclaim("leaf4", "c", by_queue), 600);
 }
 
-TEST(MinRuntimeTest, PreemptionAsksTheVictimsQueueAndUp) {  // spec 1 F105
+TEST(MinRuntimeTest, PreemptionUsesTheQueueOfTheVictimAndItsAncestors) {  // spec 1 F105
   const Tree tree = Example();
   EXPECT_EQ(tree.Preempt("leaf4"), 5);
   EXPECT_EQ(tree.Preempt("leaf5"), 0) << "0 is a value";
   EXPECT_EQ(tree.Preempt("leaf1"), 7) << "no queue has a value";
 }
 
-TEST(MinRuntimeTest, OfUnknownQueuesItIsTheDefault) {  // spec 1 F105
+TEST(MinRuntimeTest, IsTheDefaultForUnknownQueues) {  // spec 1 F105
   const Tree tree = Example();
   EXPECT_EQ(tree.Preempt("missing"), 7);
   EXPECT_EQ(tree.Reclaim("missing", "leaf2"), 9);
@@ -113,14 +113,14 @@ TEST(MinRuntimeTest, ProtectsUntilTheRuntimeIsOver) {  // spec 1 F103
   EXPECT_EQ(MinRuntime::EndOf(100, 0), 100);
 }
 
-TEST(MinRuntimeTest, WithoutAStartNothingIsProtected) {  // spec 1 F103
+TEST(MinRuntimeTest, AGroupThatNeverStartedIsNotProtected) {  // spec 1 F103
   constexpr int64_t kNoStart = std::numeric_limits<int64_t>::min();
   constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(MinRuntime::EndOf(kNoStart, kForever), kNoStart);
   EXPECT_EQ(MinRuntime::EndOf(1'700'000'000 * kSecondNs, kForever), kForever);
 }
 
-TEST(MinRuntimeTest, OneGroupFromItsQueueToItsScenario) {
+TEST(MinRuntimeTest, TheRuntimeOfAQueueProtectsAnElasticGroup) {
   QueueColumns queues;
   const QueueId waiting_queue = queues.parent.Add(QueueId());
   const QueueId victim_queue = queues.parent.Add(QueueId());
@@ -154,11 +154,11 @@ TEST(MinRuntimeTest, EveryPodSetKeepsItsOwnMinimum) {  // spec 1 F106
   EXPECT_FALSE(MayLose({{.min_available = 1, .active = 2, .victims = 1}, {2, 2, 1}}));
 }
 
-TEST(MinRuntimeTest, APodSetThatLosesNothingMayBeShort) {  // spec 1 F106
+TEST(MinRuntimeTest, APodSetWithoutVictimsMayBeBelowItsMinimum) {  // spec 1 F106
   EXPECT_TRUE(MayLose({{.min_available = 1, .active = 2, .victims = 1}, {4, 1, 0}}));
 }
 
-TEST(MinRuntimeTest, OnlyProtectedElasticGroupsAreHeldToIt) {  // spec 1 F106
+TEST(MinRuntimeTest, OnlyProtectedElasticGroupsHaveToKeepTheirMinimum) {  // spec 1 F106
   EXPECT_TRUE(MayLose({{1, 3, 3}}, /*elastic=*/true, /*is_protected=*/false));
   EXPECT_TRUE(MayLose({{3, 3, 3}}, /*elastic=*/false, /*is_protected=*/true));
 }

@@ -39,7 +39,7 @@ struct Queue {
     created_ns = ns;
     return *this;
   }
-  Queue& Wants(QuotaVector amounts) {
+  Queue& Requests(QuotaVector amounts) {
     candidate = amounts;
     return *this;
   }
@@ -81,7 +81,7 @@ TEST(QueueOrderTest, AQueueThatIsNotOverUtilisedGoesFirst) {  // spec 1 F64
   ExpectFirst(Queue().Holds(990), over);
 }
 
-TEST(QueueOrderTest, OverUtilisedIsOnlyAQueueThatExceedsAllThree) {  // spec 1 F64
+TEST(QueueOrderTest, AQueueIsOverUtilisedOnlyIfItExceedsAllThreeResources) {  // spec 1 F64
   const Queue rich = Queue().Deserves(10).FairShare(500).Holds(600);
   // Equality in one resource is enough to be not over-utilised.
   const Queue nearly = Queue(rich).HoldsGpus(500);
@@ -91,45 +91,45 @@ TEST(QueueOrderTest, OverUtilisedIsOnlyAQueueThatExceedsAllThree) {  // spec 1 F
 }
 
 TEST(QueueOrderTest, AStarvedQueueGoesFirst) {  // spec 1 F65
-  const Queue starved = Queue().Deserves(100).Holds(90).Wants({10, 10, 10});
-  const Queue wants_more = Queue().Deserves(100).Holds(90).Wants({10, 10, 11}).Priority(900);
-  ExpectFirst(starved, wants_more);
+  const Queue starved = Queue().Deserves(100).Holds(90).Requests({10, 10, 10});
+  const Queue requests_more = Queue().Deserves(100).Holds(90).Requests({10, 10, 11}).Priority(900);
+  ExpectFirst(starved, requests_more);
 }
 
 TEST(QueueOrderTest, UnlimitedDeservedIsAlwaysStarved) {  // spec 1 F26, F65
-  const Queue unlimited = Queue().Deserves(kUnlimited).Holds(900).Wants({500, 500, 500});
-  ExpectFirst(unlimited, Queue().Deserves(100).Holds(0).Wants({101, 0, 0}).Priority(900));
+  const Queue unlimited = Queue().Deserves(kUnlimited).Holds(900).Requests({500, 500, 500});
+  ExpectFirst(unlimited, Queue().Deserves(100).Holds(0).Requests({101, 0, 0}).Priority(900));
 }
 
-TEST(QueueOrderTest, OneResourceBeyondWhatIsDeservedEndsStarving) {  // spec 1 F65
-  const Queue cpu_quota_zero = Queue().Deserves(1000).Wants({1, 0, 1}).Holds(0);
+TEST(QueueOrderTest, AQueueAboveItsDeservedAmountOfOneResourceIsNotStarved) {  // spec 1 F65
+  const Queue cpu_quota_zero = Queue().Deserves(1000).Requests({1, 0, 1}).Holds(0);
   Queue zero = cpu_quota_zero;
   zero.share[kQuotaCpu].deserved = 0;
   ExpectFirst(cpu_quota_zero, zero);
 }
 
-TEST(QueueOrderTest, StarvingBeatsPriority) {  // spec 1 F65, F66
+TEST(QueueOrderTest, StarvationComesBeforePriority) {  // spec 1 F65, F66
   ExpectFirst(Queue().Holds(10), Queue().Holds(1001).Priority(900));
 }
 
-TEST(QueueOrderTest, ThenPriority) {  // spec 1 F66
+TEST(QueueOrderTest, PriorityComesNext) {  // spec 1 F66
   ExpectFirst(Queue().Holds(900).Priority(200), Queue().Holds(1).Priority(100));
   // With both satisfied, also if one is between quota and fair share.
   ExpectFirst(Queue().Deserves(10).Holds(700).Priority(200),
               Queue().Deserves(10).Holds(600).Priority(100));
 }
 
-TEST(QueueOrderTest, ThenTheOneThatTakesNothingOfWhatIsNotAllowed) {  // spec 1 F67
+TEST(QueueOrderTest, ThenAQueueThatUsesNoForbiddenResourceGoesFirst) {  // spec 1 F67
   // Allocatable GPUs are 0, because deserved and fair share are 0.
   const Queue none = Queue().Gpu(&Share::deserved, 0).Gpu(&Share::fair_share, 0);
-  const Queue harmless = Queue(none).Wants({2000, 0, 0});
-  const Queue violates = Queue(none).Wants({2000, 0, 1});
+  const Queue harmless = Queue(none).Requests({2000, 0, 0});
+  const Queue violates = Queue(none).Requests({2000, 0, 1});
   ExpectFirst(harmless, violates);
-  const Queue allowed = Queue().Holds(900).Wants({2000, 0, 1});
+  const Queue allowed = Queue().Holds(900).Requests({2000, 0, 1});
   ExpectFirst(allowed, violates);
 }
 
-TEST(QueueOrderTest, HoldingWhatIsNotAllowedIsAsBadAsWantingIt) {  // spec 1 F67
+TEST(QueueOrderTest, HoldingAForbiddenResourceCountsLikeRequestingIt) {  // spec 1 F67
   const Queue holds = Queue().Gpu(&Share::deserved, 0).Gpu(&Share::fair_share, 0).HoldsGpus(1);
   // The other one's dominant share is larger, 3000 to 1000, which would count next.
   const Queue far_over =
@@ -137,9 +137,9 @@ TEST(QueueOrderTest, HoldingWhatIsNotAllowedIsAsBadAsWantingIt) {  // spec 1 F67
   ExpectFirst(far_over, holds);
 }
 
-TEST(QueueOrderTest, ThenTheSmallerDominantShareWithTheCandidate) {  // spec 1 F68
-  const Queue small = Queue().Holds(100).Wants({0, 0, 100});
-  const Queue large = Queue().Holds(100).Wants({0, 0, 200});
+TEST(QueueOrderTest, ThenTheSmallerDominantShareWithTheCandidateGoesFirst) {  // spec 1 F68
+  const Queue small = Queue().Holds(100).Requests({0, 0, 100});
+  const Queue large = Queue().Holds(100).Requests({0, 0, 200});
   ExpectFirst(small, large);
 }
 
@@ -147,22 +147,22 @@ TEST(QueueOrderTest, ThenTheSmallerDominantShareWithTheCandidate) {  // spec 1 F
 TEST(QueueOrderTest, TheSmallerGpuMemoryRequestGoesFirst) {  // spec 1 F68
   Queue queue;
   queue.Deserves(50).FairShare(50).Holds(40);
-  ExpectFirst(Queue(queue).Wants({0, 0, 1}), Queue(queue).Wants({0, 0, 2}));
+  ExpectFirst(Queue(queue).Requests({0, 0, 1}), Queue(queue).Requests({0, 0, 2}));
 }
 
-TEST(QueueOrderTest, VictimsAlreadyChosenCountLess) {  // spec 1 F68, F109
-  const Queue gave = Queue().Holds(500).Wants({0, 0, 0}).Gives({200, 200, 200});
+TEST(QueueOrderTest, ChosenVictimsAreSubtracted) {  // spec 1 F68, F109
+  const Queue gave = Queue().Holds(500).Requests({0, 0, 0}).Gives({200, 200, 200});
   ExpectFirst(gave, Queue().Holds(400));
 }
 
-TEST(QueueOrderTest, ThenTheSmallerDominantShareAsItStands) {  // spec 1 F69
+TEST(QueueOrderTest, ThenTheSmallerDominantShareWithoutTheCandidateGoesFirst) {  // spec 1 F69
   // With the candidate both have a share of 0.5.
-  const Queue holds_less = Queue().Holds(300).Wants({0, 0, 200});
-  const Queue holds_more = Queue().Holds(400).Wants({0, 0, 100});
+  const Queue holds_less = Queue().Holds(300).Requests({0, 0, 200});
+  const Queue holds_more = Queue().Holds(400).Requests({0, 0, 100});
   ExpectFirst(holds_less, holds_more);
 }
 
-TEST(QueueOrderTest, ThenTheOneThatMayAllocateLess) {  // spec 1 F70
+TEST(QueueOrderTest, ThenTheQueueThatMayAllocateLessGoesFirst) {  // spec 1 F70
   const Queue less = Queue().Gpu(&Share::deserved, 500).Gpu(&Share::fair_share, 500);
   ExpectFirst(less, Queue());
   EXPECT_FALSE(First(Queue().Gpu(&Share::deserved, kUnlimited), Queue()))
@@ -170,7 +170,7 @@ TEST(QueueOrderTest, ThenTheOneThatMayAllocateLess) {  // spec 1 F70
   ExpectFirst(Queue(), Queue().Gpu(&Share::deserved, kUnlimited));
 }
 
-TEST(QueueOrderTest, LessHereAndMoreThereDecidesNothing) {  // spec 1 F70
+TEST(QueueOrderTest, AllocatableAmountsOrderQueuesOnlyIfAllResourcesAgree) {  // spec 1 F70
   Queue left = Queue().Created(5);
   Queue right = Queue().Created(4);
   left.share[kQuotaCpu].deserved = 2000;
@@ -180,39 +180,40 @@ TEST(QueueOrderTest, LessHereAndMoreThereDecidesNothing) {  // spec 1 F70
   ExpectFirst(right, left);  // by age
 }
 
-TEST(QueueOrderTest, ThenTheOlder) {  // spec 1 F71
+TEST(QueueOrderTest, ThenTheOlderQueueGoesFirst) {  // spec 1 F71
   ExpectFirst(Queue().Created(1), Queue().Created(2));
 }
 
-TEST(QueueOrderTest, BetweenEqualsTheRightGoesFirstBothWays) {  // spec 1 F71
+TEST(QueueOrderTest, TheRightOfTwoEqualQueuesGoesFirst) {  // spec 1 F71
   EXPECT_FALSE(First(Queue(), Queue()));
 }
 
-TEST(QueueOrderTest, EarlierComparatorsOutrankLaterOnes) {
+TEST(QueueOrderTest, EarlierComparatorsComeBeforeLaterOnes) {
   // In each pair, all comparators after the deciding one favour the other queue.
   const Queue modest = Queue().Created(1);
   ExpectFirst(Queue().Holds(999).Created(9), Queue(modest).FairShare(1).Holds(2).Deserves(1));
-  ExpectFirst(Queue().Holds(999).Created(9), Queue(modest).Deserves(1).Wants({2, 2, 2}));
+  ExpectFirst(Queue().Holds(999).Created(9), Queue(modest).Deserves(1).Requests({2, 2, 2}));
   ExpectFirst(Queue().Holds(999).Created(9).Priority(101), modest);
-  ExpectFirst(Queue().Holds(1).Wants({0, 0, 100}).Created(9),
-              Queue().Wants({0, 0, 102}).Created(1));
+  ExpectFirst(Queue().Holds(1).Requests({0, 0, 100}).Created(9),
+              Queue().Requests({0, 0, 102}).Created(1));
 }
 
 // ---- dominant share
 
-TEST(DominantShareTest, IsTheLargestPartOfWhatIsAllocatable) {  // the examples of spec 1 F34
+// the examples of spec 1 F34
+TEST(DominantShareTest, IsTheLargestFractionOfTheAllocatableAmounts) {
   const Queue holds = Queue().Holds({500, 600, 700});
   const QueueView queue = holds.view();
   EXPECT_EQ(DominantShare(queue, queue.allocated(), kTotal), 0.7);
 }
 
-TEST(DominantShareTest, WhereNothingIsAllocatableEverythingIsFarTooMuch) {
+TEST(DominantShareTest, IsHugeWhereNothingIsAllocatable) {
   Queue queue;
   queue.share[kQuotaCpu] = {.deserved = 0, .limit = kUnlimited, .fair_share = 0};
   EXPECT_EQ(DominantShare(queue.view(), {500, 0, 0}, kTotal), 500'000);
 }
 
-TEST(DominantShareTest, UnlimitedIsMeasuredByTheCluster) {
+TEST(DominantShareTest, UsesTheClusterTotalForAnUnlimitedQueue) {
   Queue queue;
   queue.share[kQuotaGpu] = {.deserved = kUnlimited, .limit = kUnlimited};
   EXPECT_EQ(DominantShare(queue.view(), {0, 0, 700}, {1000, 1000, 2000}), 0.35);
@@ -223,9 +224,10 @@ TEST(DominantShareTest, IsNeverBelowZero) {
 }
 
 // 0.1 + 0.2 GPUs in doubles would be more than the other queue's 0.3.
-TEST(QueueOrderTest, QueuesThatHoldTheSameOfPartsOfDevicesAreEqual) {  // spec 1 F68, F71
-  const Queue in_two = Queue().Holds({0, 0, 0.1}).Wants({0, 0, 0.2}).Created(1);
-  const Queue in_one = Queue().Holds({0, 0, 0.1}).Wants({0, 0, 0.3}).Gives({0, 0, 0.1}).Created(2);
+TEST(QueueOrderTest, QueuesWithTheSameSumsOfPartsOfDevicesAreEqual) {  // spec 1 F68, F71
+  const Queue in_two = Queue().Holds({0, 0, 0.1}).Requests({0, 0, 0.2}).Created(1);
+  const Queue in_one =
+      Queue().Holds({0, 0, 0.1}).Requests({0, 0, 0.3}).Gives({0, 0, 0.1}).Created(2);
   ExpectFirst(in_two, in_one);
   ExpectFirst(Queue(in_one).Created(1), Queue(in_two).Created(2));
 }

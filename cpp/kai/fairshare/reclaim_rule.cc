@@ -115,17 +115,17 @@ bool ReclaimRule::MayBeVictim(QueueId victim, const QuotaCount& request) const {
 bool ReclaimRule::Accepts(std::span<const QueueLoss> losses, const QuotaCount& request,
                           double whole_gpus) {
   if (!reclaimer_.preemptible && !StaysWithinQuota(request)) return false;
-  for (const Loser& loser : losers_) row_[loser.queue] = kNone;
-  losers_.clear();
+  for (const LossRow& loser : loss_rows_) row_[loser.queue] = kNone;
+  loss_rows_.clear();
   row_.Resize(queues_.tree.size(), kNone);
 
   for (const QueueLoss& loss : losses) {
-    const int32_t victim = LoserOf(loss.queue, request);
-    const Loser& level = losers_[losers_[victim].level];
+    const int32_t victim = VictimRowOf(loss.queue, request);
+    const LossRow& level = loss_rows_[loss_rows_[victim].level];
     if (!Exceeds(level.remaining, level.bound)) return false;  // spec 1 F90
     const uint8_t involved = Involved(loss.amount, loss.whole_gpus);
     for (int32_t row = victim; row != kNone;) {  // spec 1 F91
-      Loser& loser = losers_[row];
+      LossRow& loser = loss_rows_[row];
       loser.remaining -= loss.amount;
       loser.involved |= involved;
       row = loser.parent;
@@ -142,17 +142,17 @@ ReclaimRule::Leveled ReclaimRule::LevelOf(QueueId victim) const {
 }
 
 // The row of a victim's own queue, prepared for the test.
-int32_t ReclaimRule::LoserOf(QueueId victim, const QuotaCount& request) {
+int32_t ReclaimRule::VictimRowOf(QueueId victim, const QuotaCount& request) {
   const int32_t row = RowOf(victim);
-  if (losers_[row].level != kNone) return row;
+  if (loss_rows_[row].level != kNone) return row;
   const Leveled queues = LevelOf(victim);
   const int32_t level = row_[queues.victim];
-  losers_[row].level = level;
+  loss_rows_[row].level = level;
   // Each strategy of spec 1 F90 requires more than its bound in some resource, so the smaller of
   // the two bounds is enough.
   const bool guarantees = StaysWithinDeserved(queues_[queues.reclaimer], request);
   const QueueShare& share = queues_.shares[queues.victim];
-  QuotaVector& bound = losers_[level].bound;
+  QuotaVector& bound = loss_rows_[level].bound;
   for (size_t i = 0; i < kQuotaResources; ++i) {
     bound[i] = Allocatable(share[i]);
     if (guarantees) bound[i] = Smaller(bound[i], share[i].deserved);
@@ -164,11 +164,11 @@ int32_t ReclaimRule::LoserOf(QueueId victim, const QuotaCount& request) {
 int32_t ReclaimRule::RowOf(QueueId queue) {
   const int32_t row = row_[queue];
   if (row != kNone) return row;
-  Loser loser{.queue = queue, .remaining = queues_[queue].allocated()};
+  LossRow loser{.queue = queue, .remaining = queues_[queue].allocated()};
   const QueueId parent = queues_.tree.parent[queue];
   if (parent.valid()) loser.parent = RowOf(parent);
-  losers_.push_back(loser);
-  return row_[queue] = static_cast<int32_t>(losers_.size()) - 1;
+  loss_rows_.push_back(loser);
+  return row_[queue] = static_cast<int32_t>(loss_rows_.size()) - 1;
 }
 
 bool ReclaimRule::StaysWithinQuota(const QuotaCount& request) const {  // spec 1 F92.3
@@ -183,7 +183,7 @@ bool ReclaimRule::StaysBelowSiblings(const QuotaCount& request, uint8_t involved
   for (QueueId queue = reclaimer_.queue; queue.valid(); queue = queues_.tree.parent[queue]) {
     const QueueView view = queues_[queue];
     const int32_t row = row_[queue];
-    const QuotaCount held = request + (row == kNone ? view.allocated() : losers_[row].remaining);
+    const QuotaCount held = request + (row == kNone ? view.allocated() : loss_rows_[row].remaining);
     QuotaVector saturation;  // spec 1 F92.1
     unsigned above = 0;
     for (size_t i = 0; i < kQuotaResources; ++i) {
@@ -192,7 +192,7 @@ bool ReclaimRule::StaysBelowSiblings(const QuotaCount& request, uint8_t involved
     }
     if (above == 0) continue;
     const QueueId parent = queues_.tree.parent[queue];
-    for (const Loser& loser : losers_) {  // spec 1 F92.2
+    for (const LossRow& loser : loss_rows_) {  // spec 1 F92.2
       if (loser.queue == queue || queues_.tree.parent[loser.queue] != parent) continue;
       const unsigned looked_at = above & (loser.involved | involved);
       const QueueShare& other = queues_.shares[loser.queue];

@@ -80,16 +80,16 @@ class ReclaimRule {
 
  private:
   // A queue that has lost something, directly or below it.
-  struct Loser {
+  struct LossRow {
     QueueId queue;
-    int32_t parent = -1;   // in losers_; -1 above the top
-    int32_t level = -1;    // in losers_: the leveled victim queue; set for victims' own queues
+    int32_t parent = -1;   // in loss_rows_; -1 above the top
+    int32_t level = -1;    // in loss_rows_: the leveled victim queue; set for victims' own queues
     uint8_t involved = 0;  // a bit per resource
     QuotaCount remaining{};
     QuotaVector bound{};  // leveled victim queue: must have more of some resource
   };
 
-  int32_t LoserOf(QueueId victim, const QuotaCount& request);
+  int32_t VictimRowOf(QueueId victim, const QuotaCount& request);
   int32_t RowOf(QueueId queue);
   bool StaysWithinQuota(const QuotaCount& request) const;
   bool StaysBelowSiblings(const QuotaCount& request, uint8_t involved) const;
@@ -99,8 +99,8 @@ class ReclaimRule {
   Options options_;
 
   // Scratch of Accepts.
-  std::vector<Loser> losers_;
-  IndexVector<QueueId, int32_t> row_;  // in losers_, or -1
+  std::vector<LossRow> loss_rows_;
+  IndexVector<QueueId, int32_t> row_;  // in loss_rows_, or -1
 };
 
 }  // namespace kai

@@ -99,7 +99,7 @@ class Tree {
 
 constexpr double kGpuOnly = 0;
 
-TEST(ReclaimRuleTest, AQueueBelowItsDeservedTakesFromOneAboveIt) {
+TEST(ReclaimRuleTest, AQueueBelowItsDeservedAmountReclaimsFromOneAboveIt) {
   QueueColumns queues;
   IndexVector<QueueId, QueueShare> shares;
   IndexVector<QueueId, QueueSums> sums;
@@ -156,19 +156,19 @@ Tree ThreeOfEach(const Numbers& numbers) {
   return tree;
 }
 
-TEST(ReclaimRuleTest, StartsUpToTheFairShare) {
+TEST(ReclaimRuleTest, AGroupMayStartUpToTheFairShare) {
   const Tree tree = ThreeOfEach({.allocated = 1, .fair_share = 3});
   EXPECT_TRUE(tree.Rule("q").MayStart({2, 2, 2}));
   EXPECT_FALSE(tree.Rule("q").MayStart({2, 2.5, 2})) << "one resource is enough to refuse";
 }
 
-TEST(ReclaimRuleTest, DoesNotStartOverTheFairShareOfWhatItDoesNotAskFor) {  // spec 1 W9
+TEST(ReclaimRuleTest, AFairShareExceededInAnotherResourceForbidsTheStart) {  // spec 1 W9
   Tree tree = ThreeOfEach({.allocated = 1, .fair_share = 3});
   tree.Set("q", kQuotaMemory, {.allocated = 4, .fair_share = 3});
   EXPECT_FALSE(tree.Rule("q").MayStart({0, 0, 1}));
 }
 
-TEST(ReclaimRuleTest, WhatCannotBePreemptedStartsUpToTheQuota) {
+TEST(ReclaimRuleTest, ANonPreemptibleGroupMayStartUpToTheQuota) {
   const Tree tree =
       ThreeOfEach({.allocated = 3, .deserved = 3, .fair_share = 9, .non_preemptible = 1});
   EXPECT_TRUE(tree.Rule("q", false).MayStart({2, 2, 2})) << "preemptible pods do not count";
@@ -176,7 +176,7 @@ TEST(ReclaimRuleTest, WhatCannotBePreemptedStartsUpToTheQuota) {
   EXPECT_TRUE(tree.Rule("q", true).MayStart({2, 2, 3}));
 }
 
-TEST(ReclaimRuleTest, WhatCannotBePreemptedDoesNotStartWithoutAQuota) {
+TEST(ReclaimRuleTest, ANonPreemptibleGroupMayNotStartWithoutAQuota) {
   const Tree tree = ThreeOfEach({.fair_share = 9});
   EXPECT_FALSE(tree.Rule("q", false).MayStart({1, 1, 1}));
 }
@@ -193,21 +193,21 @@ bool IsCandidate(const Tree& tree, double gpus = 2) {
   return tree.Rule("reclaimer").MayBeVictim(tree["victim"], {0, 0, gpus});
 }
 
-TEST(ReclaimRuleTest, AStarvedQueueLooksAtQueuesWithMoreThanTheyDeserve) {
+TEST(ReclaimRuleTest, AStarvedQueueReclaimsFromQueuesAboveTheirDeservedAmount) {
   EXPECT_TRUE(IsCandidate(Beside(4, {.allocated = 4, .deserved = 0, .fair_share = 4})));
   EXPECT_FALSE(IsCandidate(Beside(4, {.allocated = 2, .deserved = 4, .fair_share = 4})));
 }
 
-TEST(ReclaimRuleTest, AVictimWithJustWhatItDeservesIsLookedAt) {  // its pods may be moved
+TEST(ReclaimRuleTest, AQueueAtItsDeservedAmountIsConsidered) {  // its pods may be moved
   EXPECT_TRUE(IsCandidate(Beside(4, {.allocated = 4, .deserved = 4, .fair_share = 4})));
   EXPECT_FALSE(IsCandidate(Beside(4, {.allocated = 3.5, .deserved = 4, .fair_share = 4})));
 }
 
-TEST(ReclaimRuleTest, WhatAVictimDeservesWithoutLimitIsNotLookedAt) {
+TEST(ReclaimRuleTest, AResourceWithAnUnlimitedDeservedAmountIsNotConsidered) {
   EXPECT_TRUE(IsCandidate(Beside(4, {.allocated = 9, .deserved = kUnlimited})));
 }
 
-TEST(ReclaimRuleTest, OnlyWhatIsAskedForIsLookedAtInAStarvedQueue) {
+TEST(ReclaimRuleTest, AStarvedQueueConsidersOnlyRequestedResources) {
   Tree tree = Beside(4, {.allocated = 4, .deserved = 4, .fair_share = 4});
   tree.Set("victim", kQuotaCpu, {.allocated = 1, .deserved = 5});
   EXPECT_TRUE(IsCandidate(tree));
@@ -215,7 +215,7 @@ TEST(ReclaimRuleTest, OnlyWhatIsAskedForIsLookedAtInAStarvedQueue) {
   EXPECT_FALSE(tree.Rule("reclaimer").MayBeVictim(tree["victim"], {1, 0, 2}));
 }
 
-TEST(ReclaimRuleTest, AQueueOverItsQuotaLooksAtQueuesOverTheFairShare) {
+TEST(ReclaimRuleTest, AQueueAboveItsQuotaConsidersQueuesAboveTheirFairShare) {
   EXPECT_FALSE(IsCandidate(Beside(1, {.allocated = 3, .deserved = 2, .fair_share = 4})));
   EXPECT_FALSE(IsCandidate(Beside(1, {.allocated = 4, .deserved = 2, .fair_share = 4})));
   EXPECT_TRUE(IsCandidate(Beside(1, {.allocated = 5, .deserved = 2, .fair_share = 4})));
@@ -243,7 +243,7 @@ TEST(ReclaimRuleTest, QueuesAreComparedBelowTheirLowestCommonAncestor) {  // spe
 
 // ---- what may be taken (spec 1 F90-F92)
 
-TEST(ReclaimRuleTest, TakesFromAQueueOverItsFairShare) {  // spec 1 F95, classic
+TEST(ReclaimRuleTest, ReclaimsFromAQueueAboveItsFairShare) {  // spec 1 F95, classic
   Tree tree;
   tree.Queue("x", {.allocated = 2, .deserved = 3, .fair_share = 3});
   tree.Queue("y", {.allocated = 3, .deserved = 2, .fair_share = 2});
@@ -251,14 +251,15 @@ TEST(ReclaimRuleTest, TakesFromAQueueOverItsFairShare) {  // spec 1 F95, classic
   EXPECT_FALSE(tree.MayTake("x", 1, {{"y", 1}, {"y", 1}})) << "y deserves the second GPU";
 }
 
-TEST(ReclaimRuleTest, LeavesAQueueAtItsFairShareAlone) {  // spec 1 F95
+TEST(ReclaimRuleTest, DoesNotReclaimFromAQueueAtItsFairShare) {  // spec 1 F95
   Tree tree;
   tree.Queue("x", {.allocated = 2, .deserved = 3, .fair_share = 3});
   tree.Queue("y", {.allocated = 2, .deserved = 2, .fair_share = 2});
   EXPECT_FALSE(tree.MayTake("x", 1, {{"y", 1}}));
 }
 
-TEST(ReclaimRuleTest, WhatIsDeservedIsTakenFromAQueueWithMoreThanThat) {  // spec 1 F95
+// spec 1 F95
+TEST(ReclaimRuleTest, DeservedResourcesAreReclaimedFromAQueueAboveItsDeservedAmount) {
   Tree tree;
   tree.Queue("x", {.allocated = 2, .deserved = 3, .fair_share = 3});
   tree.Queue("y", {.allocated = 3, .deserved = 2, .fair_share = 3});
@@ -266,7 +267,7 @@ TEST(ReclaimRuleTest, WhatIsDeservedIsTakenFromAQueueWithMoreThanThat) {  // spe
   EXPECT_FALSE(tree.MayTake("x", 2, {{"y", 1}})) << "x does not deserve that much";
 }
 
-TEST(ReclaimRuleTest, AGangIsTakenWholeEvenBelowTheQuota) {  // spec 1 F95
+TEST(ReclaimRuleTest, AGangIsEvictedWholeEvenIfItsQueueEndsBelowItsQuota) {  // spec 1 F95
   Tree tree;
   tree.Queue("x", {.deserved = 4, .fair_share = 4});
   tree.Queue("y", {.allocated = 4, .deserved = 2, .fair_share = 2});
@@ -281,7 +282,7 @@ TEST(ReclaimRuleTest, ThePiecesAreTestedInTheirOrder) {  // spec 1 W8
   EXPECT_FALSE(tree.MayTake("x", 4, {{"y", 3}, {"y", 1}}));
 }
 
-TEST(ReclaimRuleTest, APieceIsPaidForByEveryQueueAboveIt) {  // spec 1 F91
+TEST(ReclaimRuleTest, EveryAncestorLosesTheResourcesOfAPiece) {  // spec 1 F91
   Tree tree;
   tree.Queue("x", {.deserved = 8, .fair_share = 8});
   tree.Queue("y", {.allocated = 4, .deserved = 3, .fair_share = 3});
@@ -300,20 +301,20 @@ Tree Departments() {  // spec 1 F95, saturation
   return tree;
 }
 
-TEST(ReclaimRuleTest, ADepartmentMayPassItsFairShareWhileTheOtherIsFurtherAbove) {
+TEST(ReclaimRuleTest, ADepartmentMayExceedItsFairShareWhileTheOtherExceedsItsShareByMore) {
   EXPECT_TRUE(Departments().MayTake("p1", 1, {{"p3", 1}}));
   EXPECT_TRUE(Departments().MayTake("p1", 1, {{"p3", 1}}, /*multiplier=*/1.5));
   EXPECT_FALSE(Departments().MayTake("p1", 1, {{"p3", 1}}, 1.6)) << "5 / 4 * 1.6 = 6 / 3";
 }
 
-TEST(ReclaimRuleTest, AMultiplierBelowOneIsOne) {  // spec 1 F93
+TEST(ReclaimRuleTest, AMultiplierBelowOneCountsAsOne) {  // spec 1 F93
   Tree tree = Departments();
   tree.Queue("d3", {.allocated = 5, .deserved = 4, .fair_share = 4});
   tree.Queue("p4", {.allocated = 5}, "d3");
   EXPECT_FALSE(tree.MayTake("p1", 1, {{"p4", 1}}, /*multiplier=*/0.5)) << "5 / 4 against 4 / 4";
 }
 
-TEST(ReclaimRuleTest, ABranchPaysForItsOwnGrowth) {  // spec 1 F95, same branch
+TEST(ReclaimRuleTest, ABranchHasToOfferVictimsForItsOwnGrowth) {  // spec 1 F95, same branch
   Tree tree;
   tree.Queue("top", {.allocated = 2, .deserved = 2, .fair_share = 2});
   tree.Queue("mid1", {.allocated = 0.5, .deserved = 1, .fair_share = 1}, "top");
@@ -325,7 +326,8 @@ TEST(ReclaimRuleTest, ABranchPaysForItsOwnGrowth) {  // spec 1 F95, same branch
   EXPECT_TRUE(tree.MayTake("x", 1, {{"far", 1.5}, {"near", 0.5}})) << "mid1 ends at 1";
 }
 
-TEST(ReclaimRuleTest, WhatIsNeitherRequestedNorLostIsNotCompared) {  // spec 1 F95, uninvolved
+// spec 1 F95, uninvolved
+TEST(ReclaimRuleTest, ResourcesThatAreNeitherRequestedNorLostAreNotCompared) {
   Tree tree = Departments();
   const Numbers cpu{.allocated = 3000, .fair_share = 1000};
   tree.Set("d1", kQuotaCpu, cpu);
@@ -349,14 +351,14 @@ TEST(ReclaimRuleTest, MigDoesNotInvolveGpus) {  // spec 1 F91, W10
   EXPECT_FALSE(tree.Rule("p1").Accepts(tree.Losses({{"p2", 1}}), {0, 0, 1}, 0));
 }
 
-TEST(ReclaimRuleTest, ASiblingWithoutFairShareDoesNotCount) {  // spec 1 F92.2
+TEST(ReclaimRuleTest, ASiblingWithAFairShareOfZeroDoesNotCount) {  // spec 1 F92.2
   Tree tree;
   tree.Queue("d1", {.allocated = 4, .fair_share = 1}).Queue("p1", {.fair_share = 1}, "d1");
   tree.Queue("d2", {.allocated = 2, .fair_share = 0}).Queue("p2", {.allocated = 2}, "d2");
   EXPECT_TRUE(tree.MayTake("p1", 1, {{"p2", 2}}));
 }
 
-TEST(ReclaimRuleTest, TheExcessMayBeInWhatIsNotRequested) {  // spec 1 F90
+TEST(ReclaimRuleTest, TheExcessMayBeInAResourceThatIsNotRequested) {  // spec 1 F90
   Tree tree;
   tree.Queue("x", {.deserved = 1, .fair_share = 1}).Queue("y", {.allocated = 1, .deserved = 1});
   EXPECT_FALSE(tree.MayTake("x", 1, {{"y", 1}}));
@@ -364,7 +366,7 @@ TEST(ReclaimRuleTest, TheExcessMayBeInWhatIsNotRequested) {  // spec 1 F90
   EXPECT_TRUE(tree.MayTake("x", 1, {{"y", 1}})) << "a limit below the fair share is exceeded";
 }
 
-TEST(ReclaimRuleTest, AProtectedQueueEarlierInTheTreeDoesNotStandInTheWay) {  // spec 2 E23
+TEST(ReclaimRuleTest, AProtectedQueueEarlierInTheTreeDoesNotBlockReclaim) {  // spec 2 E23
   Tree tree;
   tree.Queue("x", {.deserved = 2, .fair_share = 2});
   tree.Queue("poor", {.allocated = 1, .deserved = 2, .fair_share = 2});
@@ -373,7 +375,7 @@ TEST(ReclaimRuleTest, AProtectedQueueEarlierInTheTreeDoesNotStandInTheWay) {  //
   EXPECT_FALSE(tree.MayTake("x", 1, {{"poor", 1}, {"rich", 1}}));
 }
 
-TEST(ReclaimRuleTest, ANestedQueueTakesFromALeafAtTheTop) {  // spec 1 F88
+TEST(ReclaimRuleTest, ANestedQueueReclaimsFromATopLevelLeaf) {  // spec 1 F88
   Tree tree;
   tree.Queue("d1", {.deserved = 2, .fair_share = 2});
   tree.Queue("x", {.deserved = 2, .fair_share = 2}, "d1");
@@ -381,7 +383,7 @@ TEST(ReclaimRuleTest, ANestedQueueTakesFromALeafAtTheTop) {  // spec 1 F88
   EXPECT_TRUE(tree.MayTake("x", 1, {{"leaf", 1}}));
 }
 
-TEST(ReclaimRuleTest, WhatCannotBePreemptedNeedsQuotaAllTheWayUp) {  // spec 1 F92.3
+TEST(ReclaimRuleTest, ANonPreemptibleGroupNeedsQuotaInAllAncestors) {  // spec 1 F92.3
   Tree tree;
   tree.Queue("d", {.allocated = 5, .deserved = 3, .fair_share = 5, .non_preemptible = 3});
   tree.Queue("x", {.allocated = 2, .deserved = 3, .fair_share = 3}, "d");
@@ -390,7 +392,7 @@ TEST(ReclaimRuleTest, WhatCannotBePreemptedNeedsQuotaAllTheWayUp) {  // spec 1 F
   EXPECT_FALSE(tree.MayTakeForGood("x", 1, {{"y", 1}})) << "the department's quota is used up";
 }
 
-TEST(ReclaimRuleTest, NothingLostIsAcceptedWhereTheQuotaAllowsIt) {
+TEST(ReclaimRuleTest, AScenarioWithoutVictimsIsAcceptedWithinTheQuota) {
   Tree tree;
   tree.Queue("x", {.allocated = 3, .deserved = 4, .fair_share = 1, .non_preemptible = 3});
   EXPECT_TRUE(tree.MayTake("x", 2, {}));
@@ -426,7 +428,7 @@ QuotaCount RandomAmount(Random* random, int64_t most) {
   return {cpu, memory, amount(10)};
 }
 
-TEST(ReclaimRuleTest, SaysWhatTheSpecificationSaysOnRandomTrees) {
+TEST(ReclaimRuleTest, AgreesWithTheSpecOnRandomTrees) {
   int accepted = 0, refused = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));

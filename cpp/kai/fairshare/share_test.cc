@@ -5,7 +5,7 @@
 namespace kai::share_test {
 namespace {
 
-TEST(ShareTest, UnlimitedEqualsItselfAndIsMoreThanAnyNumber) {  // spec 1 F26
+TEST(ShareTest, UnlimitedEqualsItselfAndExceedsAnyNumber) {  // spec 1 F26
   EXPECT_TRUE(LessOrEqual(kUnlimited, kUnlimited));
   EXPECT_TRUE(LessOrEqual(2.5, kUnlimited));
   EXPECT_FALSE(LessOrEqual(kUnlimited, 2.5));
@@ -29,20 +29,20 @@ TEST(ShareTest, RequestableIsTheRequestUpToTheLimit) {  // spec 1 F34
   EXPECT_EQ(Requestable({.limit = 0, .request = 5}), 0);
 }
 
-TEST(ShareTest, AllocatableIsTheLargerPromiseUpToTheLimit) {  // spec 1 F34
+TEST(ShareTest, AllocatableIsTheLargerOfDeservedAndFairShareUpToTheLimit) {  // spec 1 F34
   EXPECT_EQ(Allocatable({.deserved = 2, .limit = kUnlimited, .fair_share = 3}), 3);
   EXPECT_EQ(Allocatable({.deserved = 4, .limit = kUnlimited, .fair_share = 3}), 4);
   EXPECT_EQ(Allocatable({.deserved = 4, .limit = 3.5, .fair_share = 3}), 3.5);
   EXPECT_EQ(Allocatable({.deserved = 0, .limit = 0, .fair_share = 0}), 0);
 }
 
-TEST(ShareTest, AQueueThatDeservesEverythingMayAllocateUpToTheLimit) {  // spec 1 F34
+TEST(ShareTest, WithUnlimitedDeservedAllocatableIsTheLimit) {  // spec 1 F34
   EXPECT_EQ(Allocatable({.deserved = kUnlimited, .limit = 3, .fair_share = 9}), 3);
   EXPECT_EQ(Allocatable({.deserved = kUnlimited, .limit = kUnlimited, .fair_share = 9}),
             kUnlimited);
 }
 
-TEST(ShareTest, SatisfiedIsAQueueWithTheRequestOrTheLimit) {  // spec 1 F34
+TEST(ShareTest, AQueueIsSatisfiedWithItsRequestOrItsLimit) {  // spec 1 F34
   EXPECT_TRUE(Satisfied({.limit = kUnlimited, .request = 3, .fair_share = 3}));
   EXPECT_FALSE(Satisfied({.limit = kUnlimited, .request = 3.5, .fair_share = 3}));
   EXPECT_TRUE(Satisfied({.limit = 2, .request = 9, .fair_share = 2}));

@@ -35,7 +35,7 @@ Numbers GpuOf(const QueueUsage& usage, const Cluster& cluster, std::string_view 
   return NumbersOf(usage, cluster, queue, kQuotaGpu);
 }
 
-TEST(QueueUsageTest, RollsEveryAmountUpToTheRoot) {  // spec 1 F33
+TEST(QueueUsageTest, AddsEveryAmountToAllAncestors) {  // spec 1 F33
   const auto cluster = MakeCluster()
                            .Queue("ml", {.limit_gpus = 1})
                            .Queue("vision", {.parent = "ml"})
@@ -56,7 +56,7 @@ TEST(QueueUsageTest, RollsEveryAmountUpToTheRoot) {  // spec 1 F33
   EXPECT_EQ(NumbersOf(usage, *cluster, "ml", kQuotaCpu).allocated, 3000);
 }
 
-TEST(QueueUsageTest, FollowsTheStatementAndGoesBack) {
+TEST(QueueUsageTest, FollowsTheStatementAndItsRollback) {
   const auto cluster =
       MakeCluster().Queue("q").Node("n1", {.gpus = 8}).Pending("q/p", {.gpus = 2}).Build();
   QueueUsage usage(*cluster);
@@ -68,7 +68,7 @@ TEST(QueueUsageTest, FollowsTheStatementAndGoesBack) {
   EXPECT_EQ(usage.sums()[queue].allocated[kQuotaGpu], 0);
 }
 
-TEST(QueueUsageTest, CountsOnlyWhatIsAllocatedOrWaits) {  // spec 1 F31, F32
+TEST(QueueUsageTest, CountsOnlyAllocatedAndWaitingPods) {  // spec 1 F31, F32
   const auto cluster = MakeCluster()
                            .Queue("q")
                            .Node("n1", {.gpus = 16})
@@ -86,7 +86,7 @@ TEST(QueueUsageTest, CountsOnlyWhatIsAllocatedOrWaits) {  // spec 1 F31, F32
   EXPECT_EQ(GpuOf(usage, *cluster, "q").requested, 5);
 }
 
-TEST(QueueUsageTest, KnowsWhatNonPreemptiblePodsHold) {  // spec 1 F31, F96
+TEST(QueueUsageTest, CountsNonPreemptiblePodsSeparately) {  // spec 1 F31, F96
   const auto cluster =
       MakeCluster()
           .Queue("ml")
@@ -104,7 +104,7 @@ TEST(QueueUsageTest, KnowsWhatNonPreemptiblePodsHold) {  // spec 1 F31, F96
 }
 
 // spec 1 F24, F25, F31
-TEST(QueueUsageTest, CountsWhatWasAcceptedOfPlacedPodsAndAskedByWaitingOnes) {
+TEST(QueueUsageTest, CountsAcceptedAmountsOfPlacedPodsAndRequestsOfWaitingPods) {
   const auto cluster =
       MakeCluster()
           .Queue("q")
@@ -158,7 +158,7 @@ TEST_F(FollowingTest, PlacedAndPipelinedPodsCount) {  // spec 1 F31, F32
   EXPECT_EQ(NonPreemptible("ml"), 4);
 }
 
-TEST_F(FollowingTest, EvictedPodsDoNotCountAndMovedOnesDoAgain) {
+TEST_F(FollowingTest, EvictedPodsDoNotCountUntilTheyArePlacedAgain) {
   statement_->Evict(Pod("q/run-0"));
   EXPECT_EQ(Allocated("q"), 0);
   EXPECT_EQ(Allocated("ml"), 0);
@@ -166,7 +166,7 @@ TEST_F(FollowingTest, EvictedPodsDoNotCountAndMovedOnesDoAgain) {
   EXPECT_EQ(Allocated("q"), 1);
 }
 
-TEST_F(FollowingTest, AsKaiEachEvictionIsChargedAndAReturnUndoesOne) {  // spec 2 W8
+TEST_F(FollowingTest, AsKaiEachEvictionIsSubtractedAndAReturnUndoesOne) {  // spec 2 W8
   statement_->Evict(Pod("q/run-0"));
   statement_->Evict(Pod("q/run-0"));
   EXPECT_EQ(Allocated("q"), -1);
@@ -177,7 +177,7 @@ TEST_F(FollowingTest, AsKaiEachEvictionIsChargedAndAReturnUndoesOne) {  // spec 
   EXPECT_EQ(Allocated("q"), 1);
 }
 
-TEST_F(FollowingTest, RequestsStayAsTheCycleBegan) {  // spec 1 F31
+TEST_F(FollowingTest, RequestsStayAtTheValuesOfTheCycleStart) {  // spec 1 F31
   EXPECT_EQ(GpuOf(usage_, *cluster_, "q").requested, 7);
   statement_->Place(Pod("q/wait-0"), Node("n1"));
   statement_->Evict(Pod("q/run-0"));
@@ -191,7 +191,7 @@ TEST_F(FollowingTest, APodOfAnUnknownQueueChangesNothing) {
   EXPECT_EQ(Allocated("ml"), 1);
 }
 
-TEST_F(FollowingTest, RollingBackGivesTheOldNumbers) {
+TEST_F(FollowingTest, RollbackRestoresTheNumbers) {
   statement_->Place(Pod("q/wait-0"), Node("n1"));
   const Statement::Checkpoint mark = statement_->Mark();
   statement_->Evict(Pod("q/run-0"));
@@ -234,7 +234,7 @@ void ExpectSame(const Cluster& cluster, const QueueUsage& usage, const oracle::W
   }
 }
 
-TEST(QueueUsagePropertyTest, IsWhatTheSpecMakesOfTheRowsAtEveryStep) {
+TEST(QueueUsagePropertyTest, AgreesWithTheLiteralSpecAtEveryStep) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
     const ClusterRows rows = MakeRandomCluster(seed, {.pod_affinity = false});
@@ -295,7 +295,7 @@ PodsSpec RandomShare(Random* random) {
 
 // After many other pods were added and removed in another order, the sums equal those of a load
 // without them, in every bit.
-TEST(QueueUsagePropertyTest, SumsAreThoseOfAFreshLoadWhateverCameAndWent) {
+TEST(QueueUsagePropertyTest, SumsEqualThoseOfAFreshLoadAfterAnyChanges) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
     Random random(seed);

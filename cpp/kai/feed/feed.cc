@@ -151,7 +151,7 @@ void Feed::Upsert(Kind kind, JsonObject object) {
 }
 
 void Feed::NotePod(const std::string& name, JsonObject object, bool makes_sense) {
-  gpu_users_.Saw(name, makes_sense ? store_.Find<PodRow>(name) : nullptr, object);
+  gpu_users_.Update(name, makes_sense ? store_.Find<PodRow>(name) : nullptr, object);
   PodReading reading = ReadPodReading(object);
   if (reading.scheduler != scheduler_) {
     pods_.erase(name);

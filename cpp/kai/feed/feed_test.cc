@@ -115,7 +115,7 @@ std::string Sharing(std::string_view name, int version, std::string_view labels,
   return pod.replace(pod.find(R"("annotations")"), 0, StrCat(R"("labels":)", labels, ","));
 }
 
-TEST_F(FeedTest, PodsOnSharedDevicesComeOutWhenTheyChangeOrGo) {
+TEST_F(FeedTest, ReturnsPodsOnSharedDevicesThatChangeOrAreDeleted) {
   const auto at = [](std::string node, std::string phase) {
     return PodSpec{.node = std::move(node), .phase = std::move(phase)};
   };
@@ -141,7 +141,7 @@ TEST_F(FeedTest, PodsOnSharedDevicesComeOutWhenTheyChangeOrGo) {
   EXPECT_THAT(Happen(Kind::kPod, "DELETED", Sharing("half", 9, one)).gpu_users, ElementsAre(gone));
 }
 
-TEST_F(FeedTest, ReservationPodsComeOutWithTheDeviceThatTheyFound) {
+TEST_F(FeedTest, ReturnsReservationPodsWithTheirDevice) {
   const std::string labels = R"({"app":"kai-resource-reservation","runai-gpu-group":"g1"})";
   PodSpec spec{.node = "n", .phase = "Running", .scheduler = "default-scheduler"};
   GpuUser user{.name = "q/r",
@@ -159,7 +159,7 @@ TEST_F(FeedTest, ReservationPodsComeOutWithTheDeviceThatTheyFound) {
               ElementsAre(user));
 }
 
-TEST_F(FeedTest, AScalingPodWithoutANodeMeansThatTheClusterGrows) {  // spec 3 B10
+TEST_F(FeedTest, AScalingPodWithoutANodeShowsThatTheClusterGrows) {  // spec 3 B10
   const auto scaling = [](int version, std::string node) {
     std::string pod = Pod("scale", version, {.node = std::move(node), .scheduler = "default"});
     return pod.replace(pod.find(R"("q")"), 3, R"("kai-scale-adjust")");
@@ -181,7 +181,7 @@ std::vector<std::string> Failures(const Feed::Drained& drained) {
   return failures;
 }
 
-TEST_F(FeedTest, APodThatFailsOnANodeIsHandedOverOnce) {
+TEST_F(FeedTest, ReturnsAPodThatFailsOnANodeOnce) {
   const auto failed = [](int version, std::string_view node = "n") {
     std::string pod = Pod("a", version, {.node = std::string(node), .phase = "Failed"});
     return pod.insert(pod.find("\"conditions\""), R"("reason":"OutOfcpu","message":"no","x":1,)");
@@ -199,7 +199,7 @@ TEST_F(FeedTest, APodThatFailsOnANodeIsHandedOverOnce) {
   EXPECT_THAT(Failures(Happen(Kind::kPod, "ADDED", failed(9, ""))), IsEmpty()) << "it has no node";
 }
 
-TEST_F(FeedTest, ANodeThatOthersNominateIsAWishAndOurOwnIsAPromise) {
+TEST_F(FeedTest, TheNominatedNodeIsAPreferenceUnlessThisSchedulerSetIt) {
   const auto nominated = [](int version, std::string_view manager) {
     std::string pod = Pod("a", version);
     pod.insert(pod.find("\"conditions\""), R"("nominatedNodeName":"n1",)");
@@ -215,7 +215,7 @@ TEST_F(FeedTest, ANodeThatOthersNominateIsAWishAndOurOwnIsAPromise) {
   EXPECT_EQ(feed.PodFactsOf("q/a")->verdict->nominated_node, "n1");
 }
 
-TEST_F(FeedTest, APodIsHandedOverWhenWhatAGrouperLooksAtChanges) {
+TEST_F(FeedTest, ReturnsAPodWhenFieldsThatTheGrouperReadsChange) {
   EXPECT_THAT(Names(Happen(Kind::kPod, "ADDED", Pod("a", 1))), ElementsAre("q/a"));
   EXPECT_THAT(Names(Happen(Kind::kPod, "MODIFIED", Pod("a", 2, {.phase = "Running"}))), IsEmpty());
   EXPECT_THAT(Names(Happen(Kind::kPod, "MODIFIED", Pod("a", 3, {.annotations = "{}"}))),
@@ -227,7 +227,7 @@ TEST_F(FeedTest, APodIsHandedOverWhenWhatAGrouperLooksAtChanges) {
   EXPECT_EQ(drained.gone[0].uid, "u1");
 }
 
-TEST_F(FeedTest, KnowsWhatIsWrittenOnPodsThatWait) {
+TEST_F(FeedTest, HasTheConditionsOfWaitingPods) {
   Happen(Kind::kPod, "ADDED", Pod("a", 1));
   const Feed::Drained drained =
       Happen(Kind::kPod, "MODIFIED",
@@ -247,7 +247,7 @@ TEST_F(FeedTest, KnowsWhatIsWrittenOnPodsThatWait) {
   EXPECT_FALSE(feed.PodFactsOf("q/none").has_value());
 }
 
-TEST_F(FeedTest, KnowsWhetherAGroupWantsItsPodsToBeMarked) {
+TEST_F(FeedTest, ReadsWhetherPodsOfAGroupAreMarkedUnschedulable) {
   Happen(Kind::kPod, "ADDED", Pod("a", 1));
   EXPECT_TRUE(feed.PodFactsOf("q/a")->is_marked);
   Happen(Kind::kPodGroup, "ADDED",
@@ -256,7 +256,7 @@ TEST_F(FeedTest, KnowsWhetherAGroupWantsItsPodsToBeMarked) {
   EXPECT_FALSE(feed.PodFactsOf("q/a")->is_marked);
 }
 
-TEST_F(FeedTest, KnowsWhatIsWrittenOnPodGroups) {
+TEST_F(FeedTest, HasTheStatusOfPodGroups) {
   const Feed::Drained drained =
       Happen(Kind::kPodGroup, "ADDED",
              Group("g", 1, R"({"schedulingConditions":[1, 2],"resourcesStatus":{"a":"b"}})"));
@@ -272,7 +272,7 @@ TEST_F(FeedTest, KnowsWhatIsWrittenOnPodGroups) {
   EXPECT_EQ(feed.GroupFactsOf("q/g"), nullptr);
 }
 
-TEST_F(FeedTest, AddsUpWhatGroupsAndQueuesHold) {  // spec 6 C32, C34
+TEST_F(FeedTest, SumsTheResourcesOfGroupsAndQueues) {  // spec 6 C32, C34
   List(Kind::kQueue, {Queue("top", ""), Queue("leaf", "top"), Queue("round", "round")});
   List(Kind::kPodGroup, {Group("g", 1), Group("h", 2, "{}", "high")});
   List(Kind::kPriorityClass, {R"({"metadata":{"name":"high"},"value":100})"});
@@ -318,7 +318,7 @@ std::string WithMemory(std::string_view name, int version, PodSpec spec, std::st
   return Pod(name, version, spec);
 }
 
-TEST_F(FeedTest, MemoryThatIsHeldIsAPartOfTheNodesGpus) {  // spec 6 C32
+TEST_F(FeedTest, HeldGpuMemoryIsCountedAsAFractionOfTheNodesGpu) {  // spec 6 C32
   const auto gpus = [&] {
     const Feed::Texts held = feed.GroupStatusOf("q/g")->allocated;
     const auto of = [&](std::string_view name) {
@@ -352,7 +352,7 @@ TEST_F(FeedTest, MemoryThatIsHeldIsAPartOfTheNodesGpus) {  // spec 6 C32
   EXPECT_EQ(gpus(), "1 -") << "this label is in bytes";
 }
 
-TEST_F(FeedTest, WhateverNodesDoTheSumsAreThoseOfANewFeed) {
+TEST_F(FeedTest, SumsEqualThoseOfANewFeedAfterAnyNodeEvents) {
   constexpr uint64_t kSeed = 7;
   SCOPED_TRACE(kSeed);
   std::mt19937_64 random(kSeed);
@@ -397,7 +397,7 @@ TEST_F(FeedTest, PodsWithoutTheirPodGroupAreStranded) {
   EXPECT_THAT(feed.Stranded(), ElementsAre(Pair("q/in", "q/g")));
 }
 
-TEST_F(FeedTest, WhatMakesNoSenseEndsNothing) {
+TEST_F(FeedTest, InvalidEventsAreRejectedAndTheNextOnesAreRead) {
   inbox.WatchBytes(Kind::kQueue,
                    StrCat("no JSON\n", "{\"type\":\"ODD\",\"object\":{}}\n",
                           Event("ADDED", R"({"metadata":{"name":"bad"},"spec":7})"),
@@ -425,7 +425,7 @@ std::string Claim(std::string_view name, int version, int count) {
                 R"({"deviceClassName":"gpu.nvidia.com","count":)", count, "}}]}}}");
 }
 
-TEST_F(FeedTest, DevicesOfClaimsCountByTheirClassWhicheverComesFirst) {
+TEST_F(FeedTest, DevicesOfClaimsCountByTheirClassInAnyOrderOfEvents) {
   const auto devices = [&] {
     const auto status = feed.GroupStatusOf("q/g");
     const auto found = status->requested.find("gpu.nvidia.com");
@@ -475,7 +475,7 @@ TEST_F(FeedTest, APodWaitsForVolumesUntilItsClaimsAreBound) {
   EXPECT_FALSE(feed.WaitsForVolumes("q/a"));
 }
 
-TEST(InboxTest, SaysWhatAReaderHasToKnow) {
+TEST(InboxTest, ReturnsTheVersionTheNextPageAndTheNumberOfItems) {
   Inbox inbox;
   inbox.BeginList(Kind::kQueue);
   const std::string page = Page({Queue("a", ""), Queue("b", "")}, "more");
@@ -507,7 +507,7 @@ TEST(InboxTest, SaysWhatAReaderHasToKnow) {
   EXPECT_EQ(items[3].bytes, StrCat(bookmark, Event("ADDED", Queue("c", "", 97))));
 }
 
-TEST(InboxTest, IsFullUntilWhatWaitsIsDone) {
+TEST(InboxTest, IsFullUntilTheWaitingItemsAreDone) {
   Inbox inbox;
   const std::string line = Event("ADDED", StrCat("{\"a\":\"", std::string(1 << 20, 'x'), "\"}"));
   for (int i = 0; i < 64; ++i) inbox.WatchBytes(Kind::kQueue, line);
@@ -529,7 +529,7 @@ TEST(InboxTest, ALineThatIsTooLongIsCutShort) {
   EXPECT_TRUE(items[0].bytes.ends_with(Event("ADDED", Queue("a", "", 5))));
 }
 
-TEST(WatchEventTest, LinesAndPagesAreReadInPlace) {
+TEST(WatchEventTest, LinesAndPagesAreParsedWithoutCopies) {
   JsonDocument document;
   const std::string line = R"({"object":{"x":[1, {"y":2}]},"type":"DELETED"})";
   const absl::StatusOr<WatchEvent> event = ReadWatchEvent(line, &document);
@@ -542,7 +542,7 @@ TEST(WatchEventTest, LinesAndPagesAreReadInPlace) {
   EXPECT_FALSE(page->has_items);
 }
 
-TEST(ObjectFactsTest, WhatCannotBeReadIsEmpty) {
+TEST(ObjectFactsTest, UnreadableFieldsAreEmpty) {
   JsonDocument document;
   const std::string odd = R"({"metadata":7,"spec":[],"status":{"conditions":{}}})";
   const JsonObject object = *document.Parse(odd);
@@ -552,7 +552,7 @@ TEST(ObjectFactsTest, WhatCannotBeReadIsEmpty) {
   EXPECT_EQ(facts, GroupFacts());
 }
 
-TEST(StatusSumsTest, WhatWasSubtractedWasNeverThere) {
+TEST(StatusSumsTest, SubtractingRestoresTheEarlierSums) {
   RowParts parts;
   PodRow row;
   row.namespace_name = "ns";
@@ -629,7 +629,7 @@ std::string Seen(const Store& store) {
   return seen;
 }
 
-TEST(FeedPropertiesTest, AnyChunksLeadToTheSameStore) {
+TEST(FeedPropertiesTest, AnyChunkingGivesTheSameStore) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     Stream stream(seed);

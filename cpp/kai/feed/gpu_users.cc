@@ -45,7 +45,7 @@ std::string ReservedDevice(JsonObject pod) {
 
 }  // namespace
 
-void GpuUsers::Saw(const std::string& name, const CompactPod* row, JsonObject pod) {
+void GpuUsers::Update(const std::string& name, const CompactPod* row, JsonObject pod) {
   if (row != nullptr && row->namespace_name == keys::kScalingNamespace && row->node_name.empty()) {
     scaling_.insert(name);
     return;

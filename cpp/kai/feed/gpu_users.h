@@ -38,7 +38,7 @@ struct GpuUser {
 
 class GpuUsers {
  public:
-  void Saw(const std::string& name, const CompactPod* row, JsonObject pod);
+  void Update(const std::string& name, const CompactPod* row, JsonObject pod);
   void Gone(std::string_view name);
   std::vector<GpuUser> TakeChanged();
   // True if a pod in the namespace of scaling pods has no node yet.

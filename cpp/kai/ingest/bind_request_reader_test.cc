@@ -29,12 +29,12 @@ TEST(BindRequestReaderTest, ReadsABindRequest) {
   EXPECT_EQ(row.failed_attempts, 2);
 }
 
-TEST(BindRequestReaderTest, LeavesTheBackoffLimitAbsentAsTheSchedulerDoes) {
+TEST(BindRequestReaderTest, LeavesAMissingBackoffLimitEmpty) {
   EXPECT_FALSE(
       ReadForTest(&ReadBindRequest, R"({"metadata": {"name": "p"}})").backoff_limit.has_value());
 }
 
-TEST(BindRequestReaderTest, ReadsWhatClaimsGet) {  // spec 3 B1
+TEST(BindRequestReaderTest, ReadsTheAllocationsOfClaims) {  // spec 3 B1
   const BindRequestRow row = ReadForTest(&ReadBindRequest, R"({
     "metadata": {"name": "p", "namespace": "ns"},
     "spec": {
@@ -51,7 +51,7 @@ TEST(BindRequestReaderTest, ReadsWhatClaimsGet) {  // spec 3 B1
   EXPECT_EQ(row.claims[1].first, "gpu");
 }
 
-TEST(BindRequestReaderTest, SaysWhichFieldMakesNoSense) {
+TEST(BindRequestReaderTest, NamesTheInvalidField) {
   EXPECT_EQ(
       Complaint(
           &ReadBindRequest,

@@ -44,7 +44,7 @@ TEST(ClaimReaderTest, CountsTheGpusOfAClaim) {  // spec 3 D2
             std::numeric_limits<int64_t>::max());
 }
 
-TEST(ClaimReaderTest, ReadsTheOldShapeWithoutExactly) {
+TEST(ClaimReaderTest, ReadsTheOlderFormatWithoutExactly) {
   EXPECT_EQ(
       GpusOf(
           R"({"name": "r", "deviceClassName": "gpu.nvidia.com", "allocationMode": "ExactCount",
@@ -52,14 +52,14 @@ TEST(ClaimReaderTest, ReadsTheOldShapeWithoutExactly) {
       4);
 }
 
-TEST(ClaimReaderTest, CountsNothingForAClaimThatStandsForAnExtendedResource) {
+TEST(ClaimReaderTest, CountsNothingForAClaimOfAnExtendedResource) {
   EXPECT_EQ(
       GpusOf(R"({"exactly": {"deviceClassName": "gpu", "count": 2}})",
              R"(, "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"})"),
       0);
 }
 
-TEST(ClaimReaderTest, FindsWhoseAClaimIs) {  // spec 3 D4
+TEST(ClaimReaderTest, FindsTheOwnerPodOfAClaim) {  // spec 3 D4
   const auto owner = [](std::string_view metadata, std::string_view status) {
     return ReadForTest(&ReadResourceClaim, StrCat(R"({"metadata": {"name": "c", "namespace": "ns")",
                                                   metadata, R"(}, "status": {)", status, "}}"))
@@ -77,7 +77,7 @@ TEST(ClaimReaderTest, FindsWhoseAClaimIs) {  // spec 3 D4
       "p3");
 }
 
-TEST(ClaimReaderTest, ReadsWhatIsAskedFor) {
+TEST(ClaimReaderTest, ReadsTheRequests) {
   const ResourceClaimRow row = ReadForTest(&ReadResourceClaim, R"({
     "metadata": {"name": "c", "namespace": "ns", "labels": {"kai.scheduler/queue": "q"}},
     "spec": {"devices": {
@@ -105,7 +105,7 @@ TEST(ClaimReaderTest, ReadsWhatIsAskedFor) {
   EXPECT_FALSE(row.allocation.has_value());
 }
 
-TEST(ClaimReaderTest, ReadsWhatItHoldsAndItsConsumers) {
+TEST(ClaimReaderTest, ReadsTheAllocationAndTheConsumers) {
   const ResourceClaimRow row = ReadForTest(&ReadResourceClaim, R"({
     "metadata": {"name": "c", "namespace": "ns"}, "spec": {},
     "status": {
@@ -130,7 +130,7 @@ TEST(ClaimReaderTest, ReadsWhatItHoldsAndItsConsumers) {
   EXPECT_EQ(row.consumers[1].pod, "") << "the consumer is not a pod";
 }
 
-TEST(ClaimReaderTest, SaysWhichFieldMakesNoSense) {
+TEST(ClaimReaderTest, NamesTheInvalidField) {
   EXPECT_EQ(Complaint(&ReadResourceClaim,
                       R"({"metadata": {"name": "c", "namespace": "ns"},
               "spec": {"devices": {"requests": [{"exactly": {"count": -1}}]}}})"),

@@ -26,7 +26,7 @@ TEST(DeviceReaderTest, CountsTheGpusOfASlice) {  // spec 3 D3
   EXPECT_EQ(Slice(R"("allNodes": true, "driver": "gpu.nvidia.com", "devices": [{}])").node, "");
 }
 
-TEST(DeviceReaderTest, ReadsWhichNodesASliceIsFor) {
+TEST(DeviceReaderTest, ReadsTheNodesOfASlice) {
   EXPECT_TRUE(Slice(R"("allNodes": true)").all_nodes);
   EXPECT_TRUE(Slice(R"("perDeviceNodeSelection": true)").slice.nodes_per_device);
   const ResourceSliceRow some = Slice(R"("nodeSelector": {"nodeSelectorTerms": [
@@ -91,7 +91,7 @@ TEST(DeviceReaderTest, ReadsAClass) {
   EXPECT_EQ(ReadForTest(&ReadDeviceClass, R"({"metadata": {"name": "c"}})").name, "c");
 }
 
-TEST(DeviceReaderTest, SaysWhichFieldMakesNoSense) {
+TEST(DeviceReaderTest, NamesTheInvalidField) {
   const auto complaint = [](std::string_view spec) {
     return Complaint(&ReadResourceSlice,
                      StrCat(R"({"metadata": {"name": "s"}, "spec": {)", spec, "}}"));

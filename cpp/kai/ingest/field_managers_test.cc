@@ -15,12 +15,12 @@ bool Owns(std::string_view managed_fields) {
   return OwnsStatusField(document.Parse(json).value(), "kai-sched", "nominatedNodeName");
 }
 
-TEST(FieldManagersTest, TheOneThatWroteTheFieldOwnsIt) {
+TEST(FieldManagersTest, TheManagerThatWroteTheFieldOwnsIt) {
   EXPECT_TRUE(Owns(R"([{"manager":"kubelet","fieldsV1":{"f:status":{"f:phase":{}}}},
                        {"fieldsV1":{"f:status":{"f:nominatedNodeName":{}}},"manager":"kai-sched"}])"));
 }
 
-TEST(FieldManagersTest, AnotherManagerOrAnotherFieldIsNotOurs) {
+TEST(FieldManagersTest, AnotherManagerOrAnotherFieldDoesNotMatch) {
   EXPECT_FALSE(Owns("[]"));
   EXPECT_FALSE(Owns(R"([{"manager":"autoscaler",
                          "fieldsV1":{"f:status":{"f:nominatedNodeName":{}}}}])"));
@@ -29,7 +29,7 @@ TEST(FieldManagersTest, AnotherManagerOrAnotherFieldIsNotOurs) {
                          "fieldsV1":{"f:spec":{"f:nominatedNodeName":{}}}}])"));
 }
 
-TEST(FieldManagersTest, WhatMakesNoSenseIsNotOurs) {
+TEST(FieldManagersTest, InvalidManagedFieldsDoNotMatch) {
   EXPECT_FALSE(Owns("null"));
   EXPECT_FALSE(Owns(R"({"manager":"kai-sched"})"));
   EXPECT_FALSE(Owns(R"([7,{"manager":7,"fieldsV1":[]}])"));

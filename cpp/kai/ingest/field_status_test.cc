@@ -5,7 +5,7 @@
 namespace kai::field_status_test {
 namespace {
 
-TEST(FieldStatusTest, GrowsItsPathFromTheInsideOut) {
+TEST(FieldStatusTest, BuildsItsPathFromTheInnermostField) {
   const FieldStatus status = FieldStatus::Bad("is negative")
                                  .Inside("[\"cpu\"]")
                                  .Inside("requests")
@@ -16,7 +16,7 @@ TEST(FieldStatusTest, GrowsItsPathFromTheInsideOut) {
   EXPECT_EQ(status.message(), "is negative");
 }
 
-TEST(FieldStatusTest, StaysFineWhereverItIs) { EXPECT_TRUE(FieldStatus().Inside("spec").ok()); }
+TEST(FieldStatusTest, StaysOkInsideAnyField) { EXPECT_TRUE(FieldStatus().Inside("spec").ok()); }
 
 }  // namespace
 }  // namespace kai::field_status_test

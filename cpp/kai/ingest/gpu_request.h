@@ -31,7 +31,7 @@ struct WholeGpus {
   int64_t count = 0;
   int portion = 0;
 
-  static WholeGpus Asked(int64_t quantity) {
+  static WholeGpus Requested(int64_t quantity) {
     return quantity > 0 ? WholeGpus{quantity, 1} : WholeGpus{1, 0};
   }
 

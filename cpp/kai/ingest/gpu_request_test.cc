@@ -34,21 +34,21 @@ GpuAnnotations Memory(std::string text) {
 }
 
 TEST(GpuRequestTest, TakesWholeDevicesFromTheContainers) {
-  const GpuRequest request = Make({}, WholeGpus::Asked(3));
+  const GpuRequest request = Make({}, WholeGpus::Requested(3));
   EXPECT_EQ(request,
             (GpuRequest{.kind = GpuRequestKind::kRegular, .count = 3, .portion = 1, .mig = {}}));
   EXPECT_EQ(Make({}), GpuRequest());
 }
 
 TEST(GpuRequestTest, TakesARequestForZeroDevicesAsKaiDoes) {  // spec 3 R6
-  const GpuRequest request = Make({}, WholeGpus::Asked(0));
+  const GpuRequest request = Make({}, WholeGpus::Requested(0));
   EXPECT_EQ(request.count, 1);
   EXPECT_EQ(request.portion, 0);
 }
 
-TEST(GpuRequestTest, LetsAFractionReplaceWhatTheContainersAsk) {  // spec 3 R13, R15
+TEST(GpuRequestTest, AFractionReplacesTheRequestsOfTheContainers) {  // spec 3 R13, R15
   const GpuRequest request =
-      Make(Fraction("0.5"), WholeGpus::Asked(3), {{"nvidia.com/mig-1g.5gb", 1}});
+      Make(Fraction("0.5"), WholeGpus::Requested(3), {{"nvidia.com/mig-1g.5gb", 1}});
   EXPECT_EQ(request,
             (GpuRequest{.kind = GpuRequestKind::kFraction, .count = 1, .portion = 0.5, .mig = {}}));
 }
@@ -68,7 +68,7 @@ TEST(GpuRequestTest, ReadsFractionsAsGoDoes) {
   }
 }
 
-TEST(GpuRequestTest, RefusesAFractionThatIsNone) {
+TEST(GpuRequestTest, RejectsAnInvalidFraction) {
   EXPECT_EQ(Complain(Fraction("NaN")),
             "metadata.annotations[\"gpu-fraction\"]: \"NaN\" is not a number above 0 and up to 1");
   for (const char* text : {"",     "nan", "inf",       "-inf",   "half",  "0",     "0.0",
@@ -106,10 +106,10 @@ TEST(GpuRequestTest, SpreadsASharedRequestOverDevices) {  // spec 3 R14
   }
 }
 
-TEST(GpuRequestTest, IgnoresANumberOfDevicesWithNothingToSpread) {
+TEST(GpuRequestTest, IgnoresANumberOfDevicesWithoutASharedRequest) {
   GpuAnnotations annotations;
   annotations.devices = "2";
-  EXPECT_EQ(Make(annotations, WholeGpus::Asked(1)).count, 1);
+  EXPECT_EQ(Make(annotations, WholeGpus::Requested(1)).count, 1);
 }
 
 TEST(GpuRequestTest, PrefersTheFractionOverTheMemoryWhenBothAreGiven) {
@@ -125,16 +125,16 @@ TEST(GpuRequestTest, PrefersTheFractionOverTheMemoryWhenBothAreGiven) {
                                     .mig = {}}));
 }
 
-TEST(GpuRequestTest, CallsItMigWhenInstancesAreAsked) {
+TEST(GpuRequestTest, ARequestForMigInstancesIsAMigRequest) {
   const GpuRequest request = Make({}, {}, {{"nvidia.com/mig-1g.5gb", 2}});
   EXPECT_EQ(request.kind, GpuRequestKind::kMig);
   EXPECT_FALSE(request.legacy_mig);
 }
 
-TEST(GpuRequestTest, LetsALegacyMigAnnotationReplaceEverything) {  // spec 3 M4
+TEST(GpuRequestTest, ALegacyMigAnnotationReplacesAllOtherRequests) {  // spec 3 M4
   GpuAnnotations annotations = Fraction("0.5");
   annotations.mig = {{"nvidia.com/mig-2g.10gb", "3"}, {"nvidia.com/mig-1g.5gb", "2"}};
-  const GpuRequest request = Make(annotations, WholeGpus::Asked(1));
+  const GpuRequest request = Make(annotations, WholeGpus::Requested(1));
   EXPECT_EQ(request, (GpuRequest{.kind = GpuRequestKind::kMig,
                                  .mig = {{"nvidia.com/mig-1g.5gb", 2}},
                                  .legacy_mig = true}));
@@ -153,18 +153,18 @@ TEST(WholeGpusTest, AddsAndCompares) {  // spec 3 R10
     a.Max(b);
     return a;
   };
-  const WholeGpus none, zero = WholeGpus::Asked(0), one = WholeGpus::Asked(1),
-                        two = WholeGpus::Asked(2);
+  const WholeGpus none, zero = WholeGpus::Requested(0), one = WholeGpus::Requested(1),
+                        two = WholeGpus::Requested(2);
   EXPECT_EQ(add(none, two), two);
   EXPECT_EQ(add(two, none), two);
-  EXPECT_EQ(add(one, two), WholeGpus::Asked(3));
+  EXPECT_EQ(add(one, two), WholeGpus::Requested(3));
   EXPECT_EQ(max(one, two), two);
   EXPECT_EQ(max(two, one), two);
   EXPECT_EQ(max(none, zero), none);
   // A request for zero devices counts one device too many, or hides the others, exactly as in KAI.
-  EXPECT_EQ(add(two, zero), WholeGpus::Asked(3));
+  EXPECT_EQ(add(two, zero), WholeGpus::Requested(3));
   EXPECT_EQ(add(zero, two), zero);
-  const WholeGpus most = WholeGpus::Asked(std::numeric_limits<int64_t>::max());
+  const WholeGpus most = WholeGpus::Requested(std::numeric_limits<int64_t>::max());
   EXPECT_EQ(add(most, one), most);
 }
 

@@ -23,7 +23,7 @@ TEST(JsonCheckTest, AcceptsJson) {
   }
 }
 
-TEST(JsonCheckTest, SaysWhereItStopsBeingJson) {
+TEST(JsonCheckTest, ReportsThePositionOfTheFirstError) {
   EXPECT_EQ(Check(""), "byte 0: expected a value, found the end");
   EXPECT_EQ(Check("{\"a\": [1, 2}"), "byte 11: expected ',' or ']', found '}'");
   EXPECT_EQ(Check("{\"a\" 1}"), "byte 5: expected ':', found '1'");
@@ -47,14 +47,14 @@ TEST(JsonCheckTest, SaysWhereItStopsBeingJson) {
   EXPECT_EQ(Check(std::string_view("[\0]", 3)), "byte 1: expected a value, found byte value 0");
 }
 
-TEST(JsonCheckTest, RefusesWhatIsNoUtf8) {
+TEST(JsonCheckTest, RejectsInvalidUtf8) {
   for (const char* inside : {"\xff", "\xc3\x28", "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80",
                              "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "\x80", "\xe4\xb8"}) {
     EXPECT_EQ(Check(std::string("\"12345") + inside + "\""), "byte 6: not valid UTF-8");
   }
 }
 
-TEST(JsonCheckTest, RefusesWhatIsNestedTooDeep) {
+TEST(JsonCheckTest, RejectsTextNestedTooDeep) {
   const auto nested = [](int levels) {
     return std::string(levels, '[') + std::string(levels, ']');
   };

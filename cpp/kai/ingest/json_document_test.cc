@@ -14,7 +14,7 @@
 namespace kai::json_document_test {
 namespace {
 
-TEST(JsonDocumentTest, SaysWhatIsNoJson) {
+TEST(JsonDocumentTest, RejectsInvalidJson) {
   JsonDocument document;
   EXPECT_EQ(document.Parse("{\"a\": }").status().message(),
             "is not valid JSON: byte 6: expected a value, found '}'");
@@ -22,7 +22,7 @@ TEST(JsonDocumentTest, SaysWhatIsNoJson) {
             "is not valid JSON: byte 0: expected a value, found the end");
 }
 
-TEST(JsonDocumentTest, SaysWhatIsNoObject) {
+TEST(JsonDocumentTest, RejectsAValueThatIsNoObject) {
   JsonDocument document;
   for (const char* json : {"[]", "[{}]", "5", "\"{}\"", "null", "true"}) {
     EXPECT_EQ(document.Parse(json).status().message(), "is not a JSON object") << json;
@@ -70,7 +70,7 @@ TEST(JsonDocumentTest, NeedsNoPaddingWithAnyOfSimdjsonsImplementations) {
   simdjson::get_active_implementation() = active;
 }
 
-TEST(JsonDocumentTest, AcceptsWhatTheCheckAccepts) {
+TEST(JsonDocumentTest, AcceptsEveryTextThatTheCheckAccepts) {
   const std::string seed = R"({"a":[1,-2.5e3,"x\n\u0041\"",{"b":null,"c":true}],"d":"caf)"
                            "\u00e9"
                            R"(","e":{},"f":[],"g":[[{}],false, 0 ,"\\"]} )";
@@ -99,7 +99,7 @@ TEST(JsonDocumentTest, AcceptsWhatTheCheckAccepts) {
   EXPECT_GT(accepted, 1000);
 }
 
-TEST(JsonDocumentTest, RefusesWhatIsNestedTooDeepOrNotClosed) {
+TEST(JsonDocumentTest, RejectsTextNestedTooDeepOrNotClosed) {
   const auto nested = [](int levels, int closed) {
     std::string text = R"({"x":)";
     for (int i = 1; i < levels; ++i) text += '[';

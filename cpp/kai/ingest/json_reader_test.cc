@@ -27,7 +27,7 @@ std::string ReadX(std::string_view json, Visit&& visit) {
   return status.ok() ? "" : status.field() + ": " + status.message();
 }
 
-TEST(JsonReaderTest, SkipsUnknownMembersUnreadWhateverTheyHold) {
+TEST(JsonReaderTest, SkipsUnknownMembersWithAnyContent) {
   std::string text;
   EXPECT_EQ(ReadX(R"({"a": [[{"x": 1}], "}"], "b": {"x": {"x": "\""}}, "x": "found", "c": 1e999})",
                   [&](JsonValue& x) { return ReadString(x, &text); }),
@@ -35,13 +35,13 @@ TEST(JsonReaderTest, SkipsUnknownMembersUnreadWhateverTheyHold) {
   EXPECT_EQ(text, "found");
 }
 
-TEST(JsonReaderTest, TakesNullForAbsent) {
+TEST(JsonReaderTest, TreatsNullAsAbsent) {
   std::string text = "before";
   EXPECT_EQ(ReadX(R"({"x": null})", [&](JsonValue& x) { return ReadString(x, &text); }), "");
   EXPECT_EQ(text, "before");
 }
 
-TEST(JsonReaderTest, LetsTheLastOfTwoEqualMembersWin) {
+TEST(JsonReaderTest, TheLastOfTwoEqualMembersIsUsed) {
   std::string text;
   EXPECT_EQ(
       ReadX(R"({"x": "first", "x": "last"})", [&](JsonValue& x) { return ReadString(x, &text); }),
@@ -72,7 +72,7 @@ TEST(JsonReaderTest, FindsRepeatsInAMapOfMillions) {
   EXPECT_THAT(labels.front(), Pair("0", "100000"));
 }
 
-TEST(JsonReaderTest, UnderstandsEscapesInKeysAndValues) {
+TEST(JsonReaderTest, DecodesEscapesInKeysAndValues) {
   std::string text;
   EXPECT_EQ(ReadX(R"({"\u0078": "a\"\\\/\b\f\n\r\t\u00e9\u4e2d\ud83d\ude00z"})",
                   [&](JsonValue& x) { return ReadString(x, &text); }),
@@ -80,7 +80,7 @@ TEST(JsonReaderTest, UnderstandsEscapesInKeysAndValues) {
   EXPECT_EQ(text, "a\"\\/\b\f\n\r\t\u00e9\u4e2d\U0001f600z");
 }
 
-TEST(JsonReaderTest, KeepsAReplacementForHalfASurrogatePair) {
+TEST(JsonReaderTest, ReplacesHalfASurrogatePair) {
   std::string text;
   EXPECT_EQ(ReadX(R"({"x": "\ud83d \ude00 \ud83d\u0041 \ud83d\ud83d\ude00"})",
                   [&](JsonValue& x) { return ReadString(x, &text); }),
@@ -88,7 +88,7 @@ TEST(JsonReaderTest, KeepsAReplacementForHalfASurrogatePair) {
   EXPECT_EQ(text, "\ufffd \ufffd \ufffdA \ufffd\U0001f600");
 }
 
-TEST(JsonReaderTest, SaysWhatItExpectedAndWhatItFound) {
+TEST(JsonReaderTest, ErrorsNameTheExpectedAndTheFoundType) {
   std::string text;
   bool flag = false;
   double number = 0;
@@ -119,7 +119,7 @@ TEST(JsonReaderTest, SaysWhatItExpectedAndWhatItFound) {
             "x: expected an object, found a list");
 }
 
-TEST(JsonReaderTest, ReadsIntegersExactlyAndKeepsTheirLimits) {
+TEST(JsonReaderTest, ReadsIntegersExactlyAndChecksTheirRange) {
   int64_t number = 0;
   const auto read = [&](std::string_view json) {
     return ReadX(json, [&](JsonValue& x) { return ReadInt(x, &number); });

@@ -5,7 +5,7 @@
 namespace kai::kinds_test {
 namespace {
 
-TEST(KindsTest, EachHasItsPlaceInTheTable) {
+TEST(KindsTest, TheTableListsKindsInTheOrderOfTheEnum) {
   size_t place = 0;
   AnyKind([&](const auto& each) {
     EXPECT_EQ(static_cast<size_t>(each.kind), place++);

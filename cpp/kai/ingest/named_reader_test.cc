@@ -8,7 +8,7 @@
 namespace kai::named_reader_test {
 namespace {
 
-TEST(NamedReaderTest, ReadsNamesAndWhatElseMatters) {
+TEST(NamedReaderTest, ReadsNamesAndNamespaceLabels) {
   const ConfigMapRow map =
       ReadForTest(&ReadConfigMap, R"({"metadata": {"namespace": "ns", "name": "c"}, "data": {}})");
   EXPECT_EQ(map.namespace_name, "ns");
@@ -19,7 +19,7 @@ TEST(NamedReaderTest, ReadsNamesAndWhatElseMatters) {
   EXPECT_THAT(space.labels, testing::ElementsAre(testing::Pair("team", "a")));
 }
 
-TEST(NamedReaderTest, SaysWhatMakesNoSense) {
+TEST(NamedReaderTest, ReportsInvalidFields) {
   EXPECT_EQ(Complaint(&ReadConfigMap, R"({"metadata": {}})"),
             "ConfigMap : metadata.name: is missing");
   EXPECT_EQ(Complaint(&ReadNamespace, R"({"metadata": {"name": "n", "labels": 5}})"),

@@ -46,7 +46,7 @@ TEST(NodeReaderTest, ReadsANode) {
   EXPECT_EQ(row.network_unavailable, ConditionStatus::kUnknown);
 }
 
-TEST(NodeReaderTest, LeavesWhatIsAbsentAbsent) {
+TEST(NodeReaderTest, LeavesMissingFieldsEmpty) {
   const NodeRow row =
       ReadForTest(&ReadNode, R"({"metadata": {"name": "n1"}, "status": {"allocatable": null}})");
   EXPECT_THAT(row.allocatable, IsEmpty());
@@ -54,7 +54,7 @@ TEST(NodeReaderTest, LeavesWhatIsAbsentAbsent) {
   EXPECT_EQ(row.ready, ConditionStatus::kAbsent);
 }
 
-TEST(NodeReaderTest, SaysWhichFieldMakesNoSense) {
+TEST(NodeReaderTest, NamesTheInvalidField) {
   EXPECT_EQ(
       Complaint(&ReadNode,
                 R"({"metadata": {"name": "n1"}, "status": {"allocatable": {"memory": "1Gx"}}})"),

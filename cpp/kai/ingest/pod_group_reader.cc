@@ -111,9 +111,9 @@ FieldStatus ReadOwnerName(JsonValue& value, std::string* out) {
 
 FieldStatus ReadAnnotations(JsonValue& annotations, PodGroupRow* row) {
   return ForEachEntry(annotations, [&](std::string_view key, JsonValue& value) {
-    if (key == keys::kLeastDomains) return ReadCount(value, &row->domain_wish.least);
-    if (key == keys::kMostDomains) return ReadCount(value, &row->domain_wish.most);
-    if (key == keys::kBalancedDomains) return ReadYesOrNo(value, &row->domain_wish.balanced);
+    if (key == keys::kLeastDomains) return ReadCount(value, &row->domain_count.least);
+    if (key == keys::kMostDomains) return ReadCount(value, &row->domain_count.most);
+    if (key == keys::kBalancedDomains) return ReadYesOrNo(value, &row->domain_count.balanced);
     if (key == keys::kTopOwner) return ReadOwnerName(value, &row->owner_name);
     if (key == keys::kLastStart) {
       return ReadLenientTimestamp(value, &row->last_start_ns);

@@ -57,7 +57,7 @@ TEST(PodGroupReaderTest, ReadsAPodGroup) {
   EXPECT_EQ(row.sub_groups[1].topology.topology, "u");
 }
 
-TEST(PodGroupReaderTest, LeavesWhatIsAbsentAbsent) {
+TEST(PodGroupReaderTest, LeavesMissingFieldsEmpty) {
   const PodGroupRow row =
       ReadForTest(&ReadPodGroup, R"({"metadata": {"name": "g"}, "spec": {"minMember": null}})");
   EXPECT_FALSE(row.min_member.has_value());
@@ -67,7 +67,7 @@ TEST(PodGroupReaderTest, LeavesWhatIsAbsentAbsent) {
   EXPECT_EQ(row.latest_condition_node_pool, "");
 }
 
-TEST(PodGroupReaderTest, IgnoresATimeItCannotRead) {  // spec 2 G16
+TEST(PodGroupReaderTest, IgnoresAnInvalidTime) {  // spec 2 G16
   EXPECT_FALSE(ReadForTest(&ReadPodGroup,
                            R"({"metadata": {"name": "g",
                            "annotations": {"kai.scheduler/last-start-timestamp": "soon"}}})")
@@ -99,7 +99,7 @@ TEST(PodGroupReaderTest, FindsTheNodePoolOfTheLatestCondition) {
             "a");
 }
 
-TEST(PodGroupReaderTest, SaysWhichFieldMakesNoSense) {
+TEST(PodGroupReaderTest, NamesTheInvalidField) {
   const auto complain = [](std::string_view spec) {
     return Complaint(
         &ReadPodGroup,
@@ -124,7 +124,7 @@ TEST(PodGroupReaderTest, SaysWhichFieldMakesNoSense) {
             "PodGroup ns/g: spec.markUnschedulable: expected a boolean, found a number");
 }
 
-TEST(PodGroupReaderTest, WhatJobOrdersLookAtIsRead) {
+TEST(PodGroupReaderTest, ReadsTheAnnotationsForJobOrders) {
   const auto read = [](const std::string& annotations) {
     return ReadForTest(&ReadPodGroup, R"({"metadata": {"name": "g", "namespace": "ns",
         "annotations": {)" + annotations + "}}}");

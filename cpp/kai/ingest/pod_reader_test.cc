@@ -47,12 +47,12 @@ constexpr char kHoldsFourCpus[] = R"("containerStatuses": [{"name": "helper"}, {
     "allocatedResources": {"cpu": "3", "example.com/x": "1"},
     "resources": {"requests": {"cpu": "4", "memory": "1Mi"}, "limits": {"cpu": "9"}}}])";
 
-TEST(PodReaderTest, APodThatShrinksHoldsWhatItHasUntilItIsSmaller) {
+TEST(PodReaderTest, APodThatShrinksHoldsItsOldAmountUntilTheResizeIsDone) {
   EXPECT_THAT(ReadResized(kHoldsFourCpus).requests,
               UnorderedElementsAre(Pair("cpu", 4000), Pair("memory", 4 << 20)));
 }
 
-TEST(PodReaderTest, APodThatCanNeverGrowIsCountedForWhatItHas) {
+TEST(PodReaderTest, APodWithAnInfeasibleResizeHoldsItsOldAmount) {
   EXPECT_THAT(ReadResized(StrCat(kHoldsFourCpus, R"(, "conditions": [{"type": "PodScheduled",
                   "status": "True"}, {"type": "PodResizePending", "status": "True",
                   "reason": "Infeasible"}])"))
@@ -99,7 +99,7 @@ TEST(PodReaderTest, ReadsAPodFromAnyOrderOfItsMembers) {
   EXPECT_EQ(row.received_type, "Regular");
 }
 
-TEST(PodReaderTest, LeavesWhatIsAbsentAbsent) {
+TEST(PodReaderTest, LeavesMissingFieldsEmpty) {
   const PodRow row = Read(
       R"({"metadata": {"name": "p", "creationTimestamp": null, "labels": null}, "spec": null})");
   EXPECT_EQ(row.namespace_name, "");
@@ -112,7 +112,7 @@ TEST(PodReaderTest, LeavesWhatIsAbsentAbsent) {
   EXPECT_FALSE(row.has_node_affinity);
 }
 
-TEST(PodReaderTest, KnowsThePhases) {
+TEST(PodReaderTest, ReadsThePhases) {
   for (const auto& [text, phase] :
        std::initializer_list<std::pair<const char*, Phase>>{{"Pending", Phase::kPending},
                                                             {"Running", Phase::kRunning},
@@ -203,7 +203,7 @@ TEST(PodReaderTest, ReadsNodeSelectorAndNodeAffinity) {
                                    .fields = {{"metadata.name", SelectorOp::kNotIn, {"n1"}}}}));
 }
 
-TEST(PodReaderTest, RemembersARequiredNodeAffinityThatMatchesNothing) {
+TEST(PodReaderTest, KeepsARequiredNodeAffinityThatMatchesNoNode) {
   for (const char* required :
        {"{}", R"({"nodeSelectorTerms": []})", R"({"nodeSelectorTerms": [{}]})",
         R"({"nodeSelectorTerms": null})"}) {
@@ -283,7 +283,7 @@ TEST(PodReaderTest, ResolvesTheClaimsOfTemplates) {
 
 HostPort TcpPort(int32_t port) { return {.port = port, .protocol = "TCP", .address = ""}; }
 
-TEST(PodReaderTest, ReadsThePortsOfTheNodeThatStayTaken) {
+TEST(PodReaderTest, ReadsTheHostPortsOfContainersThatKeepRunning) {
   const auto ports = [](std::string_view spec) { return ReadSpec(spec).host_ports; };
   EXPECT_THAT(ports(R"("containers": [{"ports": [{"containerPort": 80}, {"hostPort": 0}]}])"),
               IsEmpty());
@@ -297,13 +297,13 @@ TEST(PodReaderTest, ReadsThePortsOfTheNodeThatStayTaken) {
       << "an ordinary init container ends before the others start";
 }
 
-TEST(PodReaderTest, OnTheNodesNetworkEveryPortIsOneOfTheNode) {
+TEST(PodReaderTest, WithHostNetworkEveryPortIsAHostPort) {
   EXPECT_THAT(ReadSpec(R"("containers": [{"ports": [{"containerPort": 80}]}], "hostNetwork": true)")
                   .host_ports,
               ElementsAre(TcpPort(80)));
 }
 
-TEST(PodReaderTest, ReadsTheConfigMapsThatContainersCannotStartWithout) {  // spec 3 P13, T25
+TEST(PodReaderTest, ReadsTheConfigMapsThatContainersNeedToStart) {  // spec 3 P13, T25
   const auto names = [](std::string_view spec) { return ReadSpec(spec).config_maps; };
   EXPECT_THAT(names(R"(
       "containers": [{"env": [{"name": "a", "valueFrom": {"configMapKeyRef": {"name": "env"}}},
@@ -327,7 +327,7 @@ TEST(PodReaderTest, ReadsTheConfigMapsThatContainersCannotStartWithout) {  // sp
               ElementsAre("mine"));
 }
 
-TEST(PodReaderTest, ReadsTheVolumesThatAreClaims) {
+TEST(PodReaderTest, ReadsVolumesWithClaims) {
   const PodRow row = Read(R"({"metadata": {"name": "p"}, "spec": {"volumes": [
       {"name": "a", "emptyDir": {}}, {"name": "b", "persistentVolumeClaim": null},
       {"name": "c", "persistentVolumeClaim": {"claimName": "data"}},
@@ -346,7 +346,7 @@ TEST(PodReaderTest, ReadsPreferredNodes) {
   EXPECT_FALSE(row.has_node_affinity);
 }
 
-TEST(PodReaderTest, ReadsSpread) {
+TEST(PodReaderTest, ReadsTopologySpreadConstraints) {
   const PodRow row = Read(R"({"metadata": {"name": "p", "labels": {"app": "web", "hash": "1"}},
       "spec": {"topologySpreadConstraints": [
       {"topologyKey": "zone", "maxSkew": 2, "minDomains": 3, "whenUnsatisfiable": "DoNotSchedule",
@@ -373,7 +373,7 @@ TEST(PodReaderTest, ReadsSpread) {
             "Pod ns/p: spec.topologySpreadConstraints[0].maxSkew: 0 is out of range");
 }
 
-TEST(PodReaderTest, ReadsWhichNamespacesATermIsAbout) {
+TEST(PodReaderTest, ReadsTheNamespacesOfATerm) {
   const auto term = [](std::string_view members) {
     return ReadSpec(StrCat(R"("affinity": {"podAffinity":
         {"requiredDuringSchedulingIgnoredDuringExecution": [{)",
@@ -388,7 +388,7 @@ TEST(PodReaderTest, ReadsWhichNamespacesATermIsAbout) {
   EXPECT_TRUE(term(R"("namespaceSelector": null)").namespace_selector.empty());
 }
 
-TEST(PodReaderTest, PutsThePodsOwnLabelsIntoSelectorsThatAskForThem) {
+TEST(PodReaderTest, AddsLabelsOfThePodToSelectorsWithMatchLabelKeys) {
   // As the API server does. Labels may come after the terms that refer to them.
   const PodRow row = Read(R"({"spec": {"affinity": {"podAntiAffinity": {
       "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "host", "labelSelector": {},
@@ -403,7 +403,7 @@ TEST(PodReaderTest, PutsThePodsOwnLabelsIntoSelectorsThatAskForThem) {
       << "a term without a selector selects no pod";
 }
 
-TEST(PodReaderTest, SaysWhichFieldMakesNoSense) {
+TEST(PodReaderTest, NamesTheInvalidField) {
   EXPECT_EQ(
       ComplainAboutSpec(R"("containers": [{}, {"resources": {"requests": {"cpu": "1Gx"}}}])"),
       "Pod ns/p: spec.containers[1].resources.requests[\"cpu\"]: quantity \"1Gx\" is not valid");
@@ -445,7 +445,7 @@ TEST(PodReaderTest, SaysWhichFieldMakesNoSense) {
           "nodeSelectorTerms[0].matchFields[0].key: \"metadata.uid\" is not metadata.name"));
 }
 
-TEST(PodReaderTest, SaysWhichAnnotationMakesNoSense) {
+TEST(PodReaderTest, NamesTheInvalidAnnotation) {
   EXPECT_EQ(ComplainAboutAnnotations(R"("gpu-fraction": "NaN")"),
             "Pod ns/p: metadata.annotations[\"gpu-fraction\"]: \"NaN\" is not a number above 0 and "
             "up to 1");
@@ -456,7 +456,7 @@ TEST(PodReaderTest, SaysWhichAnnotationMakesNoSense) {
             "Pod ns/p: metadata.annotations[\"gpu-fraction\"]: expected a string, found a number");
 }
 
-TEST(PodReaderTest, SaysWhichPartOfTheMetadataMakesNoSense) {
+TEST(PodReaderTest, NamesTheInvalidFieldOfTheMetadata) {
   EXPECT_EQ(Complaint(&ReadPod, R"({"metadata": {"name": "p", "creationTimestamp": "yesterday"}})"),
             "Pod p: metadata.creationTimestamp: time \"yesterday\" is not like "
             "2024-02-01T00:19:05Z (RFC 3339)");
@@ -471,7 +471,7 @@ TEST(PodReaderTest, SaysWhichPartOfTheMetadataMakesNoSense) {
             "Pod : metadata.name: expected a string, found a list");
 }
 
-TEST(PodReaderTest, CutsALabelOfFiftyMegabytesInItsComplaint) {
+TEST(PodReaderTest, CutsALabelOfFiftyMegabytesInTheMessage) {
   const std::string huge(50'000'000, 'x');
   EXPECT_EQ(ComplainAboutAnnotations(StrCat(R"("gpu-fraction": ")", huge, "\"")),
             StrCat("Pod ns/p: metadata.annotations[\"gpu-fraction\"]: \"", huge.substr(0, 64),
@@ -482,7 +482,7 @@ TEST(PodReaderTest, CutsALabelOfFiftyMegabytesInItsComplaint) {
             huge);
 }
 
-TEST(PodReaderTest, StaysQuickWhenOneContainerAfterAnotherAsksForSomethingElse) {
+TEST(PodReaderTest, RejectsContainersWithTooManyDifferentResources) {
   std::string containers = R"("containers": [)";
   for (int i = 0; i < 50'000; ++i)
     StrAppend(&containers, R"({"resources": {"requests": {"example.com/r)", i, R"(": 1}}},)");
@@ -491,7 +491,7 @@ TEST(PodReaderTest, StaysQuickWhenOneContainerAfterAnotherAsksForSomethingElse) 
             "Pod ns/p: spec.containers: has more than 1000 resources");
 }
 
-TEST(PodReaderTest, ListsWhatDeviceClassesMayStandForByContainer) {  // spec 3 D10
+TEST(PodReaderTest, ListsExtendedResourcesByContainer) {  // spec 3 D10
   const PodRow row = Read(R"({"metadata": {"name": "p"}, "spec": {
     "initContainers": [
       {"name": "setup", "resources": {"requests": {"nvidia.com/gpu": 2, "cpu": 1}}},

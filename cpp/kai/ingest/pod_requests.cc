@@ -68,7 +68,7 @@ FieldStatus ReadContainerRequest(JsonValue& requests, ContainerRequest* out) {
       });
   int64_t devices = 0;
   for (const auto& [vendor, count] : gpus) devices = AddSaturating(devices, count);
-  if (!gpus.empty()) out->gpus = WholeGpus::Asked(devices);
+  if (!gpus.empty()) out->gpus = WholeGpus::Requested(devices);
   out->extended = FindExtended(*out, gpus);
   return status;
 }

@@ -15,7 +15,7 @@ using ::testing::UnorderedElementsAre;
 ContainerRequest Cpu(int64_t millicores, int64_t gpus = 0) {
   ContainerRequest request;
   request.amounts = {{"cpu", millicores}};
-  if (gpus > 0) request.gpus = WholeGpus::Asked(gpus);
+  if (gpus > 0) request.gpus = WholeGpus::Requested(gpus);
   return request;
 }
 
@@ -27,10 +27,10 @@ TEST(PodRequestsTest, AddsUpTheWorkedExample) {  // spec 3 R2
   requests.AddInitContainer(Cpu(1000), /*sidecar=*/true);
   const ContainerRequest total = std::move(requests).Total();
   EXPECT_THAT(total.amounts, ElementsAre(Pair("cpu", 2500)));
-  EXPECT_EQ(total.gpus, WholeGpus::Asked(2));
+  EXPECT_EQ(total.gpus, WholeGpus::Requested(2));
 }
 
-TEST(PodRequestsTest, TakesTheLargestMomentOfEachResourceForItself) {
+TEST(PodRequestsTest, TakesTheMaximumOfEachResourceSeparately) {
   PodRequests requests;
   ContainerRequest setup = Cpu(100, 4);
   setup.amounts.emplace_back("memory", 50);
@@ -43,10 +43,10 @@ TEST(PodRequestsTest, TakesTheLargestMomentOfEachResourceForItself) {
   const ContainerRequest total = std::move(requests).Total();
   EXPECT_THAT(total.amounts, UnorderedElementsAre(Pair("cpu", 600), Pair("memory", 50)));
   EXPECT_THAT(total.mig, ElementsAre(Pair("nvidia.com/mig-1g.5gb", 4)));
-  EXPECT_EQ(total.gpus, WholeGpus::Asked(4));
+  EXPECT_EQ(total.gpus, WholeGpus::Requested(4));
 }
 
-TEST(PodRequestsTest, LetsAnInitContainerRunBesideTheSidecarsBeforeItOnly) {
+TEST(PodRequestsTest, AddsToAnInitContainerTheSidecarsBeforeIt) {
   PodRequests requests;
   requests.AddInitContainer(Cpu(2000), /*sidecar=*/false);
   requests.AddInitContainer(Cpu(1000), /*sidecar=*/true);
@@ -62,7 +62,7 @@ TEST(PodRequestsTest, SaturatesInsteadOfWrapping) {
               ElementsAre(Pair("cpu", std::numeric_limits<int64_t>::max())));
 }
 
-TEST(PodRequestsTest, AsksNothingWithoutContainers) {
+TEST(PodRequestsTest, IsEmptyWithoutContainers) {
   const ContainerRequest total = PodRequests().Total();
   EXPECT_TRUE(total.amounts.empty());
   EXPECT_EQ(total.gpus, WholeGpus());

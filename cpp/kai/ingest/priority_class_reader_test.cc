@@ -16,7 +16,7 @@ TEST(PriorityClassReaderTest, ReadsAPriorityClass) {
   EXPECT_TRUE(row.global_default);
 }
 
-TEST(PriorityClassReaderTest, SaysWhichFieldMakesNoSense) {
+TEST(PriorityClassReaderTest, NamesTheInvalidField) {
   EXPECT_EQ(Complaint(&ReadPriorityClass, R"({"metadata": {"name": "train"}, "value": "high"})"),
             "PriorityClass train: value: expected a whole number, found a string");
   EXPECT_EQ(

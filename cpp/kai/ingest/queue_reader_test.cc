@@ -35,7 +35,7 @@ TEST(QueueReaderTest, ReadsAQueue) {
   EXPECT_EQ(row.reclaim_min_runtime_ns, 5'400'000'000'000);
 }
 
-TEST(QueueReaderTest, TakesMissingResourcesForZeroWhichAllowsNothing) {
+TEST(QueueReaderTest, ReadsMissingResourcesAsZero) {
   const QueueRow row =
       ReadForTest(&ReadQueue, R"({"metadata": {"name": "a"}, "spec": {"resources": null}})");
   for (const QuotaRow& quota : row.resources) EXPECT_EQ(quota.limit, 0);
@@ -43,7 +43,7 @@ TEST(QueueReaderTest, TakesMissingResourcesForZeroWhichAllowsNothing) {
   EXPECT_FALSE(row.preempt_min_runtime_ns.has_value());
 }
 
-TEST(QueueReaderTest, SaysWhichFieldMakesNoSense) {
+TEST(QueueReaderTest, NamesTheInvalidField) {
   EXPECT_EQ(
       Complaint(&ReadQueue,
                 R"({"metadata": {"name": "a"}, "spec": {"resources": {"gpu": {"quota": "two"}}}})"),

@@ -56,22 +56,22 @@ TEST(ResourceListTest, CountsEachResourceInItsOwnUnit) {  // spec 3 R5
                   Pair("attachable-volumes-csi", 5000), Pair("kubernetes.io/batch-cpu", 1000)));
 }
 
-TEST(ResourceListTest, IgnoresOtherNamesUnread) {
+TEST(ResourceListTest, SkipsOtherNamesWithoutReadingTheirValues) {
   EXPECT_THAT(Read(R"({"gpu": "not even a quantity", "requests.nvidia.com/gpu": {}, "": 1})"),
               ElementsAre());
 }
 
-TEST(ResourceListTest, TakesNumbersWithoutQuotes) {
+TEST(ResourceListTest, AcceptsNumbersWithoutQuotes) {
   EXPECT_THAT(Read(R"({"cpu": 0.1, "memory": 1e3 , "nvidia.com/gpu": 8})"),
               ElementsAre(Pair("cpu", 100), Pair("memory", 1000), Pair("nvidia.com/gpu", 8)));
 }
 
-TEST(ResourceListTest, LetsTheLastOfTwoEqualNamesCount) {
+TEST(ResourceListTest, TheLastOfTwoEqualNamesIsUsed) {
   EXPECT_THAT(Read(R"({"cpu": "1", "memory": "5", "cpu": "2"})"),
               ElementsAre(Pair("cpu", 2000), Pair("memory", 5)));
 }
 
-TEST(ResourceListTest, NamesTheResourceThatMakesNoSense) {
+TEST(ResourceListTest, NamesTheInvalidResource) {
   EXPECT_EQ(Complain(R"({"cpu": "1Gx"})"), "list[\"cpu\"]: quantity \"1Gx\" is not valid");
   EXPECT_EQ(Complain(R"({"memory": -1})"), "list[\"memory\"]: quantity \"-1\" is negative");
   EXPECT_EQ(Complain(R"({"nvidia.com/gpu": "-2"})"),
@@ -84,7 +84,7 @@ TEST(ResourceListTest, NamesTheResourceThatMakesNoSense) {
   EXPECT_EQ(Complain(R"(["cpu"])"), "list: expected an object, found a list");
 }
 
-TEST(ResourceListTest, RefusesMoreResourcesThanAnythingRealHas) {
+TEST(ResourceListTest, RejectsTooManyResources) {
   std::string list = "{";
   for (int i = 0; i < 1001; ++i) list += StrCat("\"example.com/r", i, "\": 1,");
   list.back() = '}';

@@ -80,7 +80,7 @@ auto IsRejected(std::string_view kind, std::string_view name, std::string_view f
                Field(&Rejection::field, field), Field(&Rejection::message, message));
 }
 
-TEST(SnapshotReaderTest, AClusterThatDoesNotServeClaimsHasNoneThatCount) {  // spec 3 D1
+TEST(SnapshotReaderTest, IgnoresClaimsIfTheClusterDoesNotServeThem) {  // spec 3 D1
   const auto serves = [](std::string_view discovery) {
     return Rows(StrCat(R"({"rawObjects": {}, "discovery": )", discovery, "}")).serves_claims;
   };
@@ -110,15 +110,15 @@ TEST(SnapshotReaderTest, AClusterThatDoesNotServeClaimsHasNoneThatCount) {  // s
     },
     "discovery": {"resources": [RESOURCES]}
   })";
-  const auto gpus_asked_for = [&](std::string_view resources) {
+  const auto requested_gpus = [&](std::string_view resources) {
     std::string json(kOneClaim);
     json.replace(json.find("RESOURCES"), 9, resources);
     const absl::StatusOr<SnapshotFile> file = ReadSnapshot(json);
     EXPECT_TRUE(file.ok()) << file.status().message();
     return file.ok() ? file->cluster->ClassOf(PodId(0)).requested[kQuotaGpu] : -1;
   };
-  EXPECT_EQ(gpus_asked_for(R"({"groupVersion": "resource.k8s.io/v1beta1"})"), 2);
-  EXPECT_EQ(gpus_asked_for(""), 0);
+  EXPECT_EQ(requested_gpus(R"({"groupVersion": "resource.k8s.io/v1beta1"})"), 2);
+  EXPECT_EQ(requested_gpus(""), 0);
 }
 
 TEST(SnapshotReaderTest, ReadsEveryKind) {
@@ -136,7 +136,7 @@ TEST(SnapshotReaderTest, ReadsEveryKind) {
             R"({"actions": "allocate", "tiers": [{"plugins": [{"name": "predicates"}]}]})");
 }
 
-TEST(SnapshotReaderTest, ListsThatAreNotThereSayNothingAndEmptyOnesSayNone) {
+TEST(SnapshotReaderTest, DistinguishesMissingListsFromEmptyOnes) {
   const ClusterRows silent = Rows(R"({"rawObjects": {"configMaps": null}})");
   EXPECT_FALSE(silent.config_maps.has_value());
   const ClusterRows none = Rows(R"({"rawObjects": {"configMaps": []}})");
@@ -144,7 +144,7 @@ TEST(SnapshotReaderTest, ListsThatAreNotThereSayNothingAndEmptyOnesSayNone) {
   EXPECT_THAT(*none.config_maps, IsEmpty());
 }
 
-TEST(SnapshotReaderTest, ReadsWhatPodsReferTo) {
+TEST(SnapshotReaderTest, ReadsTheObjectsThatPodsReferTo) {
   const auto one = [](std::string_view list) {
     return StrCat("\"", list, R"(": [{"metadata": {"name": "x"}}])");
   };
@@ -172,7 +172,7 @@ TEST(SnapshotReaderTest, BuildsTheCluster) {
   EXPECT_THAT(file->cluster->rejections(), IsEmpty());
 }
 
-TEST(SnapshotReaderTest, HandsItsRejectionsToTheCluster) {
+TEST(SnapshotReaderTest, AddsItsRejectionsToTheCluster) {
   const absl::StatusOr<SnapshotFile> file =
       ReadSnapshot(Pods(R"({"metadata": {"name": "p", "namespace": "ns"}, "spec": []})"));
   ASSERT_TRUE(file.ok()) << file.status().message();
@@ -180,14 +180,14 @@ TEST(SnapshotReaderTest, HandsItsRejectionsToTheCluster) {
               ElementsAre(IsRejected("Pod", "ns/p", "spec", "expected an object, found a list")));
 }
 
-TEST(SnapshotReaderTest, ReadsARecordedCaseAround) {
+TEST(SnapshotReaderTest, ReadsTheSnapshotInsideARecordedCase) {
   const ClusterRows rows = Rows(
       StrCat(R"({"id": "x", "expect": {"pods": {}}, "snapshot": )", kSmall, R"(, "rounds": 1})"));
   EXPECT_EQ(rows.pods.size(), 1);
   EXPECT_EQ(rows.params.node_pool_label_key, "pool");
 }
 
-TEST(SnapshotReaderTest, ReadsWhatQueuesHaveUsed) {  // spec 1 F115
+TEST(SnapshotReaderTest, ReadsTheUsageOfQueues) {  // spec 1 F115
   const SnapshotRows rows = Read(
       R"({"usage": {"a": {"gpu": 0.5, "memory": 1}, "gone": {"cpu": 0.25}},
           "rawObjects": {"queues": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}})");
@@ -196,7 +196,7 @@ TEST(SnapshotReaderTest, ReadsWhatQueuesHaveUsed) {  // spec 1 F115
   EXPECT_EQ(rows.past_usages.at("gone"), (QuotaVector{0.25, 0, 0}));
 }
 
-TEST(SnapshotReaderTest, RefusesUsageThatIsNone) {
+TEST(SnapshotReaderTest, RejectsInvalidUsage) {
   const auto why = [](std::string_view usage) {
     return std::string(
         ReadSnapshotRows(StrCat(R"({"rawObjects": {}, "usage": {"a": )", usage, "}}"))
@@ -212,7 +212,7 @@ TEST(SnapshotReaderTest, RefusesUsageThatIsNone) {
   EXPECT_NE(why("7"), "");
 }
 
-TEST(SnapshotReaderTest, DoesNotMindTheOrderOfTheMembers) {
+TEST(SnapshotReaderTest, AcceptsMembersInAnyOrder) {
   const SnapshotRows rows = Read(
       R"({"rawObjects": {"pods": [{"metadata": {"name": "p"}}]},
           "schedulerParams": {"schedulerName": "late"}, "config": {}})");
@@ -221,7 +221,7 @@ TEST(SnapshotReaderTest, DoesNotMindTheOrderOfTheMembers) {
   EXPECT_EQ(rows.config_json, "{}");
 }
 
-TEST(SnapshotReaderTest, TakesTheFlagsDefaultsWithoutSchedulerParams) {
+TEST(SnapshotReaderTest, UsesDefaultsOfTheFlagsWithoutSchedulerParams) {
   for (const char* json :
        {R"({"rawObjects": {}})", R"({"rawObjects": {}, "schedulerParams": null})"}) {
     const ClusterRows rows = Rows(json);
@@ -233,7 +233,7 @@ TEST(SnapshotReaderTest, TakesTheFlagsDefaultsWithoutSchedulerParams) {
   }
 }
 
-TEST(SnapshotReaderTest, TakesZeroForWhatSchedulerParamsLeaveOut) {
+TEST(SnapshotReaderTest, ReadsMissingSchedulerParamsAsZero) {
   const ShardParams params = Rows(R"({"rawObjects": {}, "schedulerParams": {}})").params;
   EXPECT_FALSE(params.full_hierarchy_fairness);
   EXPECT_FALSE(params.use_scheduling_signatures);
@@ -248,7 +248,7 @@ TEST(SnapshotReaderTest, TakesZeroForWhatSchedulerParamsLeaveOut) {
   EXPECT_EQ(params.stuck_in_releasing_threshold_ns, 120'000'000'000);  // spec 2 S2
 }
 
-TEST(SnapshotReaderTest, AParameterThatIsNotKnownIsSkippedAndReported) {
+TEST(SnapshotReaderTest, AnUnknownParameterIsSkippedAndReported) {
   const SnapshotRows rows = Read(R"({"schedulerParams": {"fullHierarchyFairnes": {"a": [1]},
       "schedulerName": "s", "partitionParams": {"NodePoolLabelValu": 5}, "x": 1},
       "rawObjects": {}})");
@@ -296,7 +296,7 @@ TEST(SnapshotReaderTest, ReadsAllSchedulerParams) {
   EXPECT_TRUE(params.count_all_accelerators);
 }
 
-TEST(SnapshotReaderTest, LeavesOutWhatMakesNoSenseAndReadsOn) {
+TEST(SnapshotReaderTest, SkipsInvalidObjectsAndContinues) {
   const ClusterRows rows = Rows(Pods(R"(
       {"metadata": {"name": "good-1"}},
       {"metadata": {"name": "typo", "namespace": "ns"},
@@ -326,7 +326,7 @@ TEST(SnapshotReaderTest, LeavesOutWhatMakesNoSenseAndReadsOn) {
           IsRejected("Pod", "", "metadata.name", "is missing (rawObjects.pods[9])")));
 }
 
-TEST(SnapshotReaderTest, SaysWhatIsWrongWithTheTextAsAWhole) {
+TEST(SnapshotReaderTest, ReportsErrorsOfTheWholeText) {
   EXPECT_EQ(Error(""), "the snapshot is not valid JSON: byte 0: expected a value, found the end");
   EXPECT_EQ(Error("PK\x03\x04"),
             "the snapshot is not valid JSON: byte 0: expected a value, found 'P'");
@@ -349,7 +349,7 @@ TEST(SnapshotReaderTest, SaysWhatIsWrongWithTheTextAsAWhole) {
             "found 1.5");
 }
 
-TEST(SnapshotReaderTest, SeesBrokenJsonEvenWhereItReadsNothing) {
+TEST(SnapshotReaderTest, RejectsInvalidJsonInPartsThatItDoesNotRead) {
   EXPECT_THAT(Error(R"({"rawObjects": {}, "discovery": {"a": [1, 2}})"),
               HasSubstr("expected ',' or ']'"));
   EXPECT_THAT(Error(R"({"rawObjects": {"configMaps": [nonsense]}})"),
@@ -358,7 +358,7 @@ TEST(SnapshotReaderTest, SeesBrokenJsonEvenWhereItReadsNothing) {
               HasSubstr("not valid UTF-8"));
 }
 
-TEST(SnapshotReaderTest, SaysThatItIsCutWhereverItIsCut) {
+TEST(SnapshotReaderTest, ReportsATruncatedTextAtAnyLength) {
   for (size_t size = 0; size < kSmall.size(); ++size) {
     EXPECT_THAT(Error(kSmall.substr(0, size)),
                 StartsWith(StrCat("the snapshot is not valid JSON: byte ")))
@@ -379,7 +379,7 @@ TEST(SnapshotReaderTest, SurvivesAnyChangeOfAByte) {
   EXPECT_GT(read, 1'000);  // most changes hit a text, and the rest is still a snapshot
 }
 
-TEST(SnapshotReaderTest, SkipsWhatIsNestedDeeplyAndRefusesWhatIsTooDeep) {
+TEST(SnapshotReaderTest, SkipsDeeplyNestedValuesAndRejectsTooDeepOnes) {
   const auto nested = [](int levels) {
     return Pods(StrCat(R"({"metadata": {"name": "p"}, "unknown": )", std::string(levels, '['),
                        std::string(levels, ']'), "}"));
@@ -407,7 +407,7 @@ TEST(SnapshotReaderTest, KeepsTheLastOfTwoEqualLists) {
               ElementsAre(Field(&PodRow::name, "q")));
 }
 
-TEST(SnapshotReaderTest, LeavesEqualNamesToTheBuilder) {
+TEST(SnapshotReaderTest, PassesEqualNamesToTheBuilder) {
   const std::string twice = Pods(
       R"({"metadata": {"name": "p", "namespace": "ns"}}, {"metadata": {"name": "p",
           "namespace": "ns"}})");

@@ -45,14 +45,14 @@ TEST(StorageReaderTest, AClaimMayHaveOwnersBesideAPod) {
   EXPECT_TRUE(row.has_other_owners);
 }
 
-TEST(StorageReaderTest, TheOldAnnotationNamesTheClassFirst) {
+TEST(StorageReaderTest, TheOldAnnotationOverridesTheStorageClassName) {
   EXPECT_EQ(ReadForTest(&ReadPersistentVolumeClaim, R"({"metadata": {"name": "c", "annotations":
       {"volume.beta.kubernetes.io/storage-class": "old"}}, "spec": {"storageClassName": "new"}})")
                 .storage_class,
             "old");
 }
 
-TEST(StorageReaderTest, ReadsAVolumeAndWhereItCanBeReached) {
+TEST(StorageReaderTest, ReadsAVolumeAndItsNodeAffinity) {
   const PersistentVolumeRow row = ReadForTest(&ReadPersistentVolume, R"({
       "metadata": {"name": "v", "labels": {"a": "b"}},
       "spec": {"storageClassName": "local", "capacity": {"storage": "10G"},
@@ -74,7 +74,7 @@ TEST(StorageReaderTest, ReadsAVolumeAndWhereItCanBeReached) {
   EXPECT_EQ(row.node_affinity[0].expressions.at(0).key, "zone");
 }
 
-TEST(StorageReaderTest, ReadsAClassAndWhereItMakesVolumes) {
+TEST(StorageReaderTest, ReadsAStorageClassAndItsAllowedTopologies) {
   const StorageClassRow row = ReadForTest(&ReadStorageClass, R"({"metadata": {"name": "fast"},
       "provisioner": "csi", "volumeBindingMode": "WaitForFirstConsumer", "allowedTopologies": [
       {"matchLabelExpressions": [{"key": "zone", "values": ["a", "b"]}]}]})");
@@ -101,7 +101,7 @@ TEST(StorageReaderTest, ReadsDriversAndTheirCapacity) {
   EXPECT_TRUE(row.nodes.has_value());
 }
 
-TEST(StorageReaderTest, ReadsHowManyVolumesANodeAttaches) {
+TEST(StorageReaderTest, ReadsTheVolumeLimitsOfANode) {
   const CsiNodeRow row = ReadForTest(&ReadCsiNode, R"({"metadata": {"name": "n"}, "spec": {
       "drivers": [{"name": "disk", "nodeID": "i-1", "allocatable": {"count": 25}},
                   {"name": "files", "allocatable": null}]}})");
@@ -112,7 +112,7 @@ TEST(StorageReaderTest, ReadsHowManyVolumesANodeAttaches) {
             "CSINode n: spec.drivers[0].allocatable.count: -1 is negative");
 }
 
-TEST(StorageReaderTest, SaysWhichFieldMakesNoSense) {
+TEST(StorageReaderTest, NamesTheInvalidField) {
   EXPECT_EQ(Complaint(&ReadPersistentVolumeClaim, R"({"metadata": {"namespace": "ns", "name": "c"},
       "spec": {"resources": {"requests": {"storage": "1Gx"}}}})"),
             "PersistentVolumeClaim ns/c: spec.resources.requests[\"storage\"]: quantity \"1Gx\" is "

@@ -38,13 +38,13 @@ TEST(TimestampTest, AgreesWithTheStandardCalendarForFiveCenturies) {
   }
 }
 
-TEST(TimestampTest, KeepsTheOrderOfTimesItCannotCountTo) {
+TEST(TimestampTest, SaturatesForTimesOutOfRange) {
   EXPECT_EQ(*ParseTimestamp("0001-01-01T00:00:00Z"),
             std::numeric_limits<int64_t>::min());  // Go's zero time
   EXPECT_EQ(*ParseTimestamp("9999-12-31T23:59:59Z"), std::numeric_limits<int64_t>::max());
 }
 
-TEST(TimestampTest, SaysInOneSentenceWhatIsNoTime) {
+TEST(TimestampTest, RejectsAnInvalidTimeWithOneSentence) {
   EXPECT_EQ(ParseTimestamp("yesterday").status().message(),
             "time \"yesterday\" is not like 2024-02-01T00:19:05Z (RFC 3339)");
   for (const char* text :

@@ -15,7 +15,7 @@ std::string ComplainAboutLevels(std::string_view levels) {
                    StrCat(R"({"metadata": {"name": "t"}, "spec": {"levels": )", levels, "}}"));
 }
 
-TEST(TopologyReaderTest, ReadsLevelsFromTheWidestOn) {
+TEST(TopologyReaderTest, ReadsLevelsFromTheWidestToTheNarrowest) {
   const TopologyRow row = ReadForTest(&ReadTopology, R"({"metadata": {"name": "t"}, "spec": {
       "levels": [{"nodeLabel": "zone", "alias": "z"}, {"nodeLabel": "rack"}]}})");
   EXPECT_EQ(row.name, "t");
@@ -26,7 +26,7 @@ TEST(TopologyReaderTest, ReadsLevelsFromTheWidestOn) {
   EXPECT_EQ(row.levels[1].alias, "");
 }
 
-TEST(TopologyReaderTest, RefusesWhatNoApiServerWouldTake) {  // spec 4 T1, T2
+TEST(TopologyReaderTest, RejectsTopologiesThatAnApiServerWouldReject) {  // spec 4 T1, T2
   EXPECT_EQ(ComplainAboutLevels("[]"), "Topology t: spec.levels: is missing");
   EXPECT_EQ(ComplainAboutLevels(R"([{"alias": "z"}])"),
             "Topology t: spec.levels[0].nodeLabel: is missing");

@@ -53,7 +53,7 @@ TEST(ZoneReaderTest, ReadsZonesOfTypeNode) {
   EXPECT_EQ(row.scope, NumaScope::kContainer);
 }
 
-TEST(ZoneReaderTest, AttributesSayWhatTheTopologyManagerDoes) {  // spec 3 U2
+TEST(ZoneReaderTest, ReadsThePolicyAndScopeFromAttributes) {  // spec 3 U2
   EXPECT_EQ(WithAttributes("single-numa-node", "pod").policy, NumaPolicy::kSingleZone);
   EXPECT_EQ(WithAttributes("single-numa-node", "pod").scope, NumaScope::kPod);
   EXPECT_EQ(WithAttributes("restricted", "container").policy, NumaPolicy::kRestricted);
@@ -63,7 +63,7 @@ TEST(ZoneReaderTest, AttributesSayWhatTheTopologyManagerDoes) {  // spec 3 U2
       << "the older format counts only without attributes";
 }
 
-TEST(ZoneReaderTest, OlderNodesSayBothInOneWord) {  // spec 3 U2
+TEST(ZoneReaderTest, ReadsThePolicyAndScopeFromTheOlderField) {  // spec 3 U2
   const auto read = [](std::string_view word) {
     return WithManager(StrCat(R"("topologyPolicies": [")", std::string(word), R"("])"));
   };
@@ -77,7 +77,7 @@ TEST(ZoneReaderTest, OlderNodesSayBothInOneWord) {  // spec 3 U2
   EXPECT_EQ(read("None").policy, NumaPolicy::kNone);
 }
 
-TEST(ZoneReaderTest, WhatMakesNoSenseIsOneSentence) {
+TEST(ZoneReaderTest, ReportsInvalidFieldsWithOneSentence) {
   const auto complaint = [](std::string_view zones) {
     return Complaint(&ReadNodeZones,
                      StrCat(R"({"metadata": {"name": "n"}, "zones": )", std::string(zones), "}"));
@@ -95,7 +95,7 @@ TEST(ZoneReaderTest, WhatMakesNoSenseIsOneSentence) {
             "NodeResourceTopology : metadata.name: is missing");
 }
 
-TEST(ZoneReaderTest, RecordsOfPodsAreTextsInAnnotations) {  // spec 3 U12
+TEST(ZoneReaderTest, ReadsRecordsFromAnnotationsOfPods) {  // spec 3 U12
   const PodRow pod = ReadForTest(&ReadPod, R"({"metadata": {"name": "p", "annotations": {
       "kai.scheduler/numa-placement-observed":
         "[{\"zone\":\"node-0\",\"amount\":{\"nvidia.com/gpu\":\"2\",\"cpu\":\"8\"}}]",
@@ -110,7 +110,7 @@ TEST(ZoneReaderTest, RecordsOfPodsAreTextsInAnnotations) {  // spec 3 U12
   EXPECT_THAT(pod.zone_records[1].zones, IsEmpty());
 }
 
-TEST(ZoneReaderTest, ARecordThatMakesNoSenseSaysSoAndThePodStays) {
+TEST(ZoneReaderTest, AnInvalidRecordIsReportedAndThePodIsKept) {
   const auto problem = [](std::string_view text) {
     const ZoneRecordRow record = ReadZoneRecord(ZoneRecordRow::Source::kObserved, text);
     EXPECT_THAT(record.zones, IsEmpty());
@@ -125,7 +125,7 @@ TEST(ZoneReaderTest, ARecordThatMakesNoSenseSaysSoAndThePodStays) {
   EXPECT_EQ(problem("null"), "");
 }
 
-TEST(ZoneReaderTest, BindRequestsNameTheZonesThatWerePredicted) {
+TEST(ZoneReaderTest, ReadsPredictedZonesFromBindRequests) {
   const BindRequestRow row = ReadForTest(&ReadBindRequest, R"({"metadata": {"name": "p"}, "spec": {
       "podName": "p", "predictedNUMAZones": [{"zone": "node-1", "amount": {"cpu": "500m"}}]}})");
   ASSERT_THAT(row.zones, SizeIs(1));
@@ -133,7 +133,7 @@ TEST(ZoneReaderTest, BindRequestsNameTheZonesThatWerePredicted) {
   EXPECT_THAT(row.zones[0].amounts, ElementsAre(Pair("cpu", 500)));
 }
 
-TEST(ZoneReaderTest, ContainersAreListedWhereThereAreSeveral) {
+TEST(ZoneReaderTest, ListsContainersIfThereAreSeveral) {
   const PodRow one = ReadForTest(&ReadPod, R"({"metadata": {"name": "p"}, "spec": {
       "containers": [{"resources": {"requests": {"cpu": 2}}}]},
       "status": {"qosClass": "Guaranteed"}})");

@@ -91,7 +91,7 @@ void CheckSlowly(const FillInput& input, const FillOptions& options, const FillR
   }
 }
 
-TEST(FillTest, EveryPodGetsTheBestNodeAsThingsStand) {
+TEST(FillTest, EveryPodGetsTheBestNodeOfItsMoment) {
   for (uint32_t seed = 0; seed < 30; ++seed) {
     const FillInput input = RandomInput(seed);
     for (const Policy policy : {Policy::kBestFit, Policy::kDotProduct, Policy::kGpuPacking,
@@ -107,7 +107,7 @@ TEST(FillTest, EveryPodGetsTheBestNodeAsThingsStand) {
   }
 }
 
-TEST(FillTest, PodsAskForAboutTheDemandThatIsWanted) {
+TEST(FillTest, TheRequestsOfPodsAddUpToTheDemand) {
   FillInput input = RandomInput(3);
   int64_t gpus = 0;
   for (const FillNode& node : input.nodes) gpus += node.gpus;
@@ -129,7 +129,7 @@ TEST(FillTest, TheSeedDecidesTheOrderOfPodsAndNodes) {
   EXPECT_NE(result.node_order, other.node_order);
 }
 
-TEST(FillTest, NoNodesAndNoPodsAreNoMistake) {
+TEST(FillTest, WorksWithoutNodesAndWithoutPods) {
   EXPECT_TRUE(RunFill({}, {}).pod.empty());
   FillInput input = RandomInput(1);
   input.nodes.clear();

@@ -63,19 +63,19 @@ PodMix RandomMix(std::mt19937* random) {
   return mix;
 }
 
-TEST(FragmentationTest, IsWhatTypicalPodsCannotUse) {  // the worked number of the header
+TEST(FragmentationTest, SumsTheGpusThatTypicalPodsCannotUse) {  // the worked number of the header
   const Fragmentation fragmentation({{.pod = {.gpus = 1, .gpu_milli = 500}, .weight = 3},
                                      {.pod = {.gpus = 2, .gpu_milli = 1000}, .weight = 1}});
   EXPECT_EQ(fragmentation.weight(), 4);
   EXPECT_EQ(fragmentation.Of({.gpu_milli = {1000, 300}}), 4 * 550);
 }
 
-TEST(FragmentationTest, PodsWithoutGpusUseNone) {
+TEST(FragmentationTest, PodsWithoutGpusUseNoGpu) {
   const Fragmentation fragmentation({{.pod = {.cpu_milli = 1}, .weight = 1}});
   EXPECT_EQ(fragmentation.Of({.cpu_milli = 10, .gpu_milli = {1000}}), 1000);
 }
 
-TEST(FragmentationTest, IsTheDefinitionOnRandomNodes) {
+TEST(FragmentationTest, EqualsItsDefinitionOnRandomNodes) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
@@ -88,7 +88,7 @@ TEST(FragmentationTest, IsTheDefinitionOnRandomNodes) {
   }
 }
 
-TEST(FragmentationTest, DescendsOnTheGpuWhereMostGoesAway) {
+TEST(FragmentationTest, ChoosesTheGpuWithTheLargestDescent) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
@@ -121,7 +121,7 @@ TEST(FragmentationTest, DescendsOnTheGpuWhereMostGoesAway) {
   }
 }
 
-TEST(MostFrequentTest, TakesPodsUntilTheirShareIsReached) {
+TEST(MostFrequentTest, ChoosesPodsUntilTheirShareIsReached) {
   const auto pods = [](int64_t cpu_milli, int64_t weight) {
     return TypicalPod{.pod = {.cpu_milli = cpu_milli}, .weight = weight};
   };

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 
 // Numbers that Go 1 itself prints for these seeds.
 
-TEST(GoRandomTest, GivesTheNumbersThatGoGives) {
+TEST(GoRandomTest, GeneratesTheSameNumbersAsGo) {
   GoRandom one(1);
   EXPECT_EQ(one.Int63(), 5577006791947779410);
   EXPECT_EQ(one.Int63(), 8674665223082153551);

@@ -20,21 +20,21 @@ double Score(Policy policy, const NodeShape& node, const PodShape& pod, bool exa
   return Rater({.policy = policy, .most = kLargest, .exact = exact}, mix).Rate(node, pod).score;
 }
 
-TEST(PoliciesTest, BestFitPrefersTheNodeThatIsLeftWithLeast) {
+TEST(PoliciesTest, BestFitPrefersTheNodeWithTheLeastRoomAfterPlacement) {
   const NodeShape node{.cpu_milli = 40'000, .gpu_milli = {1000, 1000, 0, 0}};
   // 100 (1 - (32/128 + 1.5/8) / 2) = 78.125
   EXPECT_EQ(Score(Policy::kBestFit, node, kHalf), 78);
   EXPECT_EQ(Score(Policy::kBestFit, node, kHalf, /*exact=*/true), 78.125);
 }
 
-TEST(PoliciesTest, DotProductPrefersTheNodeWhereThePodWeighsLeast) {
+TEST(PoliciesTest, DotProductPrefersTheNodeWithTheSmallestProduct) {
   const NodeShape node{.cpu_milli = 64'000, .gpu_milli = {1000, 1000, 1000, 1000}};
   // 100 (1 - (64/128 * 8/128 + 4/8 * 0.5/8) / 2) = 96.875
   EXPECT_EQ(Score(Policy::kDotProduct, node, kHalf, /*exact=*/true), 96.875);
   EXPECT_EQ(Score(Policy::kDotProduct, node, kHalf), 96);
 }
 
-TEST(PoliciesTest, PackingTakesSharedGpusThenUsedNodesThenIdleOnes) {
+TEST(PoliciesTest, PackingChoosesSharedGpusThenUsedNodesThenIdleOnes) {
   EXPECT_EQ(Score(Policy::kGpuPacking, {.cpu_milli = 9'000, .gpu_milli = {600, 1000}}, kHalf), 94);
   EXPECT_EQ(Score(Policy::kGpuPacking, {.cpu_milli = 9'000, .gpu_milli = {400, 1000}}, kHalf), 49);
   EXPECT_EQ(Score(Policy::kGpuPacking, {.cpu_milli = 9'000, .gpu_milli = {1000, 1000}}, kHalf), 31);
@@ -58,7 +58,7 @@ TEST(PoliciesTest, ClusteringKeepsPodsWithAsManyGpusTogether) {
   EXPECT_EQ(Score(Policy::kGpuClustering, {.clusters = shared}, kNoGpu), 0);
 }
 
-TEST(PoliciesTest, FgdTakesTheGpuThatLeavesLeastFragment) {
+TEST(PoliciesTest, FgdChoosesTheGpuThatLeavesTheLeastFragmentation) {
   const NodeShape node{.cpu_milli = 9'000, .gpu_milli = {1000, 600}};
   // Before: 3 * 0 + 1 * 1,600. On the second GPU: 3 * 100 + 1 * 1,100; 50 thousandths go away.
   // On the first: 3 * 0 + 1 * 1,100; 125 go away.
@@ -74,7 +74,7 @@ TEST(PoliciesTest, RandomScoresDependOnSeedPodAndNode) {
   EXPECT_NE(score, RandomScore(1, "ab", ""));
 }
 
-TEST(PoliciesTest, RandomScoresAreSpreadEvenly) {
+TEST(PoliciesTest, RandomScoresAreUniform) {
   constexpr int kDraws = 10'000;
   int low = 0;
   for (int i = 0; i < kDraws; ++i) {
@@ -86,7 +86,7 @@ TEST(PoliciesTest, RandomScoresAreSpreadEvenly) {
   EXPECT_NEAR(low, kDraws / 4, 200);
 }
 
-TEST(PoliciesTest, NamesLeadToPoliciesAndBack) {
+TEST(PoliciesTest, NamesAreParsedToTheirPolicies) {
   for (size_t i = 0; i < kPolicyNames.size(); ++i)
     EXPECT_EQ(PolicyOf(kPolicyNames[i]), static_cast<Policy>(i));
   EXPECT_EQ(PolicyOf("worst-fit"), std::nullopt);

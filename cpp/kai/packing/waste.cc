@@ -102,11 +102,11 @@ void Waste::FindScarcity(const PodMix& mix, std::span<const int64_t> supply_mill
   scarcity_.assign(supply_milli.size() + 1, 0);
   double all = 0;
   for (const int64_t milli : supply_milli) all += static_cast<double>(milli);
-  double asked = 0;
-  const auto asks = [](const TypicalPod& each) {
+  double requested = 0;
+  const auto request_of = [](const TypicalPod& each) {
     return static_cast<double>(each.weight * each.pod.TotalGpuMilli());
   };
-  for (const TypicalPod& each : mix) asked += asks(each);
+  for (const TypicalPod& each : mix) requested += request_of(each);
   for (const TypicalPod& each : mix) {
     double open = 0;
     for (size_t kind = 0; kind < supply_milli.size(); ++kind) {
@@ -114,7 +114,7 @@ void Waste::FindScarcity(const PodMix& mix, std::span<const int64_t> supply_mill
     }
     if (each.kinds.empty() || open == 0) continue;
     for (size_t kind = 0; kind < supply_milli.size(); ++kind) {
-      if (IsOpen(each, kind)) scarcity_[kind] += asks(each) / asked * all / open;
+      if (IsOpen(each, kind)) scarcity_[kind] += request_of(each) / requested * all / open;
     }
   }
 }

@@ -34,7 +34,7 @@ double SlowWaste(const Waste& waste, const NodeShape& node) {
   return sum / static_cast<double>(waste.OffersTo(node.kind).size());
 }
 
-TEST(WasteTest, IsWhatStaysIdleHoweverManyTypicalPodsCome) {  // the worked number of the header
+TEST(WasteTest, SumsTheGpusThatNoNumberOfTypicalPodsUses) {  // the worked number of the header
   Waste waste({{.pod = kHalf, .weight = 1}}, {});
   EXPECT_EQ(waste.Of(Node({1000, 300})), 300);
   EXPECT_EQ(waste.Of(Node({1000, 300}, 1'000)), 800) << "CPU for one pod";
@@ -46,7 +46,7 @@ TEST(WasteTest, IsWhatStaysIdleHoweverManyTypicalPodsCome) {  // the worked numb
   EXPECT_EQ(waste.RiseOf(Node({1000}), small).milli, 200);
 }
 
-TEST(WasteTest, PodsThatAreBoundMakeTheirNodesScarce) {
+TEST(WasteTest, PodsRestrictedToAKindOfNodesMakeItScarce) {
   // A quarter of the requests is restricted to the second kind, which has a tenth of all GPUs.
   const std::vector<int64_t> supply_milli = {9'000, 1'000};
   Waste waste({{.pod = kHalf, .weight = 3}, {.pod = kHalf, .weight = 1, .kinds = {0, 1}}},
@@ -59,7 +59,7 @@ TEST(WasteTest, PodsThatAreBoundMakeTheirNodesScarce) {
   EXPECT_EQ(waste.RiseOf(Node({1000}), kHalf).milli, 0);
 }
 
-TEST(WasteTest, TheFirstGpuOfANodeHasAPrice) {
+TEST(WasteTest, OpeningAnIdleGpuOfANodeHasAPrice) {
   Waste waste({{.pod = kHalf, .weight = 1}}, {});
   EXPECT_EQ(waste.RiseOf(Node({1000, 1000}), kHalf).milli, 5);
   EXPECT_EQ(waste.RiseOf(Node({1000, 1000}), {.gpus = 2, .gpu_milli = 1000}).milli, 5);
@@ -68,12 +68,12 @@ TEST(WasteTest, TheFirstGpuOfANodeHasAPrice) {
   EXPECT_EQ(waste.RiseOf(Node({1000, 1000}), {.cpu_milli = 1'000}).milli, 0);
 }
 
-TEST(WasteTest, WithoutTypicalPodsAllIsWasted) {
+TEST(WasteTest, WithoutTypicalPodsAllGpusAreWasted) {
   Waste waste({}, {});
   EXPECT_EQ(waste.Of(Node({1000, 300})), 1300);
 }
 
-TEST(WasteTest, IsThatOfAPlainFillOnRandomNodes) {
+TEST(WasteTest, EqualsThatOfAPlainFillOnRandomNodes) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);

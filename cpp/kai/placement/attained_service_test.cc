@@ -38,7 +38,7 @@ struct Rig {
   std::optional<AttainedService> service;
 };
 
-TEST(AttainedServiceTest, GoesOnWhileTheGroupRuns) {
+TEST(AttainedServiceTest, GrowsWhileTheGroupRuns) {
   Rig rig;
   PodGroupRow& row = rig.Runs(200, 20);
   row.service.run_ns = 100 * kSecondNs;
@@ -58,7 +58,7 @@ TEST(AttainedServiceTest, GoesOnWhileTheGroupRuns) {
   EXPECT_FALSE(rig.service->ToWrite(PodGroupNamed(*rig.cluster, "q/waits")));
 }
 
-TEST(AttainedServiceTest, WhatWasWrittenSinceTheStartIsNotCountedTwice) {
+TEST(AttainedServiceTest, ServiceWrittenSinceTheStartIsNotCountedTwice) {
   Rig rig;
   PodGroupRow& row = rig.Runs(200, 100);
   row.service = {
@@ -82,7 +82,7 @@ TEST(AttainedServiceTest, AStartInTheFutureCountsNothing) {
   EXPECT_EQ(rig.RunSeconds(), 0);
 }
 
-TEST(AttainedServiceTest, SumsEndAtTheLargestNumber) {
+TEST(AttainedServiceTest, SumsSaturate) {
   Rig rig;
   PodGroupRow& row = rig.Runs(200, 20);
   row.service.run_ns = row.service.gpu_ns = std::numeric_limits<int64_t>::max() - 1;

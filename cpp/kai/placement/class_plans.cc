@@ -52,7 +52,7 @@ void ClassPlans::Look(const absl::flat_hash_set<NodeId>& nodes) {
     plan.class_ok.resize(examples_.size(), 1);
     for (const std::unique_ptr<Filter>& filter : rules_.filters) {
       if (fresh.empty() || filter->ScopeFor(pod_class) != Filter::Scope::kNodeClass) continue;
-      for (const NodeClassId node_class : fresh) Ask(*filter, pod_class, node_class, &plan);
+      for (const NodeClassId node_class : fresh) ApplyFilter(*filter, pod_class, node_class, &plan);
     }
     if (!plan.has_candidates) continue;
     for (const NodeId node : nodes) {
@@ -70,7 +70,7 @@ void ClassPlans::Make(PodClassId pod_class, Entry* entry) {
   ClassPlan& plan = entry->plan;
   for (const std::unique_ptr<PodCheck>& check : rules_.checks) {
     plan.is_refused = plan.is_refused || !check->Allows(pod_class);
-    if (check->AsksEachTime(pod_class)) plan.checks.push_back(check.get());
+    if (check->IsCheckedEachTime(pod_class)) plan.checks.push_back(check.get());
   }
   AddFilters(pod_class, &plan);
   FindCandidates(pod_class, &plan);
@@ -87,12 +87,12 @@ void ClassPlans::AddFilters(PodClassId pod_class, ClassPlan* plan) const {
       plan->room_filters.push_back(filter.get());
     if (scope != Filter::Scope::kNodeClass) continue;
     for (const NodeClassId node_class : cluster_.node_classes().ids())
-      Ask(*filter, pod_class, node_class, plan);
+      ApplyFilter(*filter, pod_class, node_class, plan);
   }
 }
 
-void ClassPlans::Ask(const Filter& filter, PodClassId pod_class, NodeClassId node_class,
-                     ClassPlan* plan) const {
+void ClassPlans::ApplyFilter(const Filter& filter, PodClassId pod_class, NodeClassId node_class,
+                             ClassPlan* plan) const {
   const NodeId example = examples_[node_class.index()];
   if (!example.valid()) return;  // no node has this class any more
   uint8_t& is_ok = plan->class_ok[node_class.index()];
@@ -104,8 +104,9 @@ void ClassPlans::FindCandidates(PodClassId pod_class, ClassPlan* plan) const {
   // to few nodes. These are found once.
   const ConstraintId id = cluster_.pod_classes().info[pod_class].constraint;
   const NodeConstraint& constraint = cluster_.constraints()[id];
-  const bool by_volumes = constraint.volumes.valid() && cluster_.AskPerNode(constraint.volumes);
-  if (rules_.checks.empty() || (!cluster_.AskPerNode(id) && !by_volumes))
+  const bool by_volumes =
+      constraint.volumes.valid() && cluster_.IsCheckedPerNode(constraint.volumes);
+  if (rules_.checks.empty() || (!cluster_.IsCheckedPerNode(id) && !by_volumes))
     return;  // without checks there are no filters that use labels either
   for (const NodeId node : cluster_.nodes().name.ids()) {
     if (IsCandidate(pod_class, node)) plan->candidates.push_back(node);
@@ -115,7 +116,8 @@ void ClassPlans::FindCandidates(PodClassId pod_class, ClassPlan* plan) const {
 
 bool ClassPlans::IsCandidate(PodClassId pod_class, NodeId node) const {
   const NodeConstraint& constraint = cluster_.ConstraintOf(pod_class);
-  const bool by_volumes = constraint.volumes.valid() && cluster_.AskPerNode(constraint.volumes);
+  const bool by_volumes =
+      constraint.volumes.valid() && cluster_.IsCheckedPerNode(constraint.volumes);
   const NodeColumns& nodes = cluster_.nodes();
   const std::span<const Label> labels(nodes.labels[node]);
   return MatchesNode(constraint, labels, nodes.name[node], cluster_.names()) &&
@@ -150,7 +152,7 @@ void ClassPlans::FindShares(PodClassId pod_class, ClassPlan* plan) const {
   plan->request_alone[kGpuSlot.index()] = static_cast<double>(gpu.count);
   std::set<double> charges;
   for (const NodeId node : cluster_.nodes().name.ids())
-    charges.insert(cluster_.GpusAskedOn(pod_class, node));
+    charges.insert(cluster_.GpusRequestedOn(pod_class, node));
   plan->charges.assign(charges.begin(), charges.end());
 }
 

@@ -108,8 +108,8 @@ class ClassPlans {
 
   void Make(PodClassId pod_class, Entry* entry);
   void AddFilters(PodClassId pod_class, ClassPlan* plan) const;
-  void Ask(const Filter& filter, PodClassId pod_class, NodeClassId node_class,
-           ClassPlan* plan) const;
+  void ApplyFilter(const Filter& filter, PodClassId pod_class, NodeClassId node_class,
+                   ClassPlan* plan) const;
   std::vector<NodeClassId> FindExamples();
   bool IsCandidate(PodClassId pod_class, NodeId node) const;
   void FindCandidates(PodClassId pod_class, ClassPlan* plan) const;

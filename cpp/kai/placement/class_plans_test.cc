@@ -19,7 +19,7 @@ PodClassId ClassOf(const Rooms& rooms, std::string_view pod, const Cluster& clus
   return cluster.pods().pod_class[rooms.Pod(pod)];
 }
 
-TEST(ClassPlansTest, WhatIsPlacedChangesNoPlan) {
+TEST(ClassPlansTest, PlacedPodsChangeNoPlan) {
   Rooms rooms(MakeCluster()
                   .Node("open", {.gpus = 1})
                   .Node("closed", {.gpus = 1, .cordoned = true})
@@ -42,7 +42,7 @@ TEST(ClassPlansTest, APodLargerThanAnyNodeCanNeverRun) {
   EXPECT_FALSE(rooms.search().plans().MayRunOn(pods, rooms.Node("n")));
 }
 
-TEST(ClassPlansTest, ALabelThatNearlyEveryNodeHasItsOwnValueOfLeavesFewCandidates) {
+TEST(ClassPlansTest, ALabelWithAValuePerNodeLeavesFewCandidates) {
   ClusterMaker maker =
       MakeCluster().Pending("ns/pinned", {.node_selector = {{"host", "n33"}}}).Pending("ns/free");
   for (int i = 0; i < 40; ++i) maker.Node(StrCat("n", i), {.labels = {{"host", StrCat("n", i)}}});
@@ -54,7 +54,7 @@ TEST(ClassPlansTest, ALabelThatNearlyEveryNodeHasItsOwnValueOfLeavesFewCandidate
   EXPECT_FALSE(plans.Of(ClassOf(rooms, "ns/free-0", rooms.cluster())).has_candidates);
 }
 
-TEST(ClassPlansTest, PodsThatShareCountForMoreOnSmallerDevices) {
+TEST(ClassPlansTest, PodsWithAMemoryRequestCountForMoreOnSmallerDevices) {
   Rooms rooms(MakeCluster()
                   .Node("large", {.gpus = 2, .labels = {{"nvidia.com/gpu.memory", "4000"}}})
                   .Node("small", {.gpus = 2, .labels = {{"nvidia.com/gpu.memory", "1000"}}})
@@ -70,7 +70,7 @@ TEST(ClassPlansTest, PodsThatShareCountForMoreOnSmallerDevices) {
   EXPECT_THAT(whole.charges, IsEmpty());
 }
 
-TEST(NodeRoomTest, HoldsPodsNowOrOnceOthersAreGone) {
+TEST(NodeRoomTest, HoldsPodsNowOrAfterTerminatingPodsEnd) {
   Rooms rooms(MakeCluster()
                   .Node("n", {.gpus = 2})
                   .Releasing("ns/old", {.gpus = 1, .node = "n"})

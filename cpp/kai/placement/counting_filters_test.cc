@@ -73,7 +73,7 @@ void Step(const Cluster& cluster, Statement* statement, oracle::World* world, Ra
   }
 }
 
-TEST_P(CountingFilters, AgreeWithACountFromScratchAndComeBackExactly) {
+TEST_P(CountingFilters, AgreeWithANewCountAndRollBackExactly) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
     const ClusterRows rows =

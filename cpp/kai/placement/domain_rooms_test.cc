@@ -8,7 +8,7 @@
 namespace kai::domain_rooms_test {
 namespace {
 
-TEST(DomainRoomsTest, FollowWhatWasTouched) {
+TEST(DomainRoomsTest, FollowTheTouchedNodes) {
   TopologyRow topology{.name = "t", .levels = {{.node_label = "rack", .alias = ""}}};
   const auto cluster = MakeCluster()
                            .Add(std::move(topology))

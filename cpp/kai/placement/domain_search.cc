@@ -55,44 +55,45 @@ DomainSearch::Tree& DomainSearch::TreeOf(TopologyId id) {
   return *tree;
 }
 
-DomainSearch::Ask DomainSearch::AskOf(std::span<const PodId> pods) const {
+DomainSearch::Needs DomainSearch::NeedsOf(std::span<const PodId> pods) const {
   const size_t slots = cluster_.slots().size();
-  Ask ask{.pods = static_cast<int64_t>(pods.size()),
-          .sum = std::vector<double>(slots),
-          .largest = std::vector<double>(slots)};
-  std::vector<int64_t> asking(slots);
-  int64_t asking_for_gpus = 0;
+  Needs needs{.pods = static_cast<int64_t>(pods.size()),
+              .sum = std::vector<double>(slots),
+              .largest = std::vector<double>(slots)};
+  std::vector<int64_t> requesting(slots);
+  int64_t with_gpus = 0;
   for (const PodId pod : pods) {
     const std::span<const double> request = cluster_.RequestOf(pod);
     const PodClassId pod_class = cluster_.pods().pod_class[pod];
-    if (ask.kinds.empty() || ask.kinds.back().first != pod_class)
-      ask.kinds.emplace_back(pod_class, 0);
-    ++ask.kinds.back().second;
+    if (needs.kinds.empty() || needs.kinds.back().first != pod_class)
+      needs.kinds.emplace_back(pod_class, 0);
+    ++needs.kinds.back().second;
     for (size_t i = 0; i < slots; ++i) {
-      ask.sum[i] += request[i];
-      ask.largest[i] = std::max(ask.largest[i], request[i]);
-      if (request[i] > 0) ++asking[i];
+      needs.sum[i] += request[i];
+      needs.largest[i] = std::max(needs.largest[i], request[i]);
+      if (request[i] > 0) ++requesting[i];
     }
     // Only GPUs from a device plugin count, whole or in parts.
     const GpuRequest& gpu = cluster_.ClassOf(pod).gpu;
     if (gpu.kind != GpuRequestKind::kMemory &&
         GpusOfPortions(gpu.portion, static_cast<double>(gpu.count)) > 0)
-      ++asking_for_gpus;
+      ++with_gpus;
   }
-  std::sort(ask.kinds.begin(), ask.kinds.end());
-  for (size_t i = 1; i < ask.kinds.size();) {
-    if (ask.kinds[i].first == ask.kinds[i - 1].first) {
-      ask.kinds[i - 1].second += ask.kinds[i].second;
-      ask.kinds.erase(ask.kinds.begin() + static_cast<ptrdiff_t>(i));
+  std::sort(needs.kinds.begin(), needs.kinds.end());
+  for (size_t i = 1; i < needs.kinds.size();) {
+    if (needs.kinds[i].first == needs.kinds[i - 1].first) {
+      needs.kinds[i - 1].second += needs.kinds[i].second;
+      needs.kinds.erase(needs.kinds.begin() + static_cast<ptrdiff_t>(i));
     } else {
       ++i;
     }
   }
-  const auto some = [&](int64_t count) { return count != 0 && count != ask.pods; };
-  ask.alike = !some(asking_for_gpus);
-  for (size_t i = kPodsSlot.index(); i < slots; ++i) ask.alike = ask.alike && !some(asking[i]);
-  ask.only_slots = std::ranges::count_if(asking, [](int64_t each) { return each > 0; }) <= 1;
-  return ask;
+  const auto some = [&](int64_t count) { return count != 0 && count != needs.pods; };
+  needs.alike = !some(with_gpus);
+  for (size_t i = kPodsSlot.index(); i < slots; ++i)
+    needs.alike = needs.alike && !some(requesting[i]);
+  needs.only_slots = std::ranges::count_if(requesting, [](int64_t each) { return each > 0; }) <= 1;
+  return needs;
 }
 
 TopologyDomainId DomainSearch::CommonDomainOf(const DomainTree& tree,
@@ -113,11 +114,11 @@ TopologyDomainId DomainSearch::CommonDomainOf(const DomainTree& tree,
   return first.valid() ? tree.CommonOf(first, last) : DomainTree::kRoot;
 }
 
-double DomainSearch::RatioOf(const Ask& ask, std::span<const double> free) const {
+double DomainSearch::RatioOf(const Needs& needs, std::span<const double> free) const {
   double ratio = 0;
   for (size_t i = 0; i < free.size(); ++i) {
-    if (i == kPodsSlot.index() || ask.sum[i] <= 0) continue;
-    ratio = std::max(ratio, free[i] > 0 ? ask.sum[i] / free[i] : kNothingFree);
+    if (i == kPodsSlot.index() || needs.sum[i] <= 0) continue;
+    ratio = std::max(ratio, free[i] > 0 ? needs.sum[i] / free[i] : kNothingFree);
   }
   return ratio;
 }
@@ -145,7 +146,7 @@ Reason WrongLevels(const DomainSearch::Question& question) {
 // The state of one search.
 struct DomainSearch::Search {
   const Question& question;
-  const Ask& ask;
+  const Needs& needs;
   Tree& in;
   const DomainRooms::Counts* counts = nullptr;  // null: the pods are too different to be counted
   int32_t narrowest = 0;                        // the searched depths
@@ -160,16 +161,16 @@ struct DomainSearch::Search {
 
   const DomainTree& tree() const { return in.tree; }
   double RatioOf(const DomainSearch& search, TopologyDomainId domain) const {
-    return search.RatioOf(ask, in.rooms.FreeOf(domain));
+    return search.RatioOf(needs, in.rooms.FreeOf(domain));
   }
   bool Accepts(const DomainSearch& search, TopologyDomainId domain) const {
-    if (ask.only_slots) return !tree().NodesOf(domain).empty();
+    if (needs.only_slots) return !tree().NodesOf(domain).empty();
     if (!kinds.empty()) {
       return RatioOf(search, domain) <= kMostRatio &&
              std::ranges::all_of(
                  kinds, [&](const auto& kind) { return (*kind.first)[domain] >= kind.second; });
     }
-    return counts != nullptr ? (*counts)[domain] >= ask.pods
+    return counts != nullptr ? (*counts)[domain] >= needs.pods
                              : RatioOf(search, domain) <= kMostRatio;
   }
   bool IsInPool(TopologyDomainId domain) const {
@@ -208,7 +209,7 @@ struct DomainSearch::Search {
         domains, {}, [&](TopologyDomainId domain) { return (*counts)[domain]; });
     answer->reasons.push_back(DomainTooSmall{.domain = tree().Text(best, cluster.names()),
                                              .holds = (*counts)[best],
-                                             .wanted = ask.pods,
+                                             .wanted = needs.pods,
                                              .is_best = true});
   }
 
@@ -219,12 +220,12 @@ struct DomainSearch::Search {
       if (counts != nullptr) {
         answer->reasons.push_back(DomainTooSmall{.domain = tree().Text(domain, cluster.names()),
                                                  .holds = (*counts)[domain],
-                                                 .wanted = ask.pods});
+                                                 .wanted = needs.pods});
         continue;
       }
       const std::span<const double> free = in.rooms.FreeOf(domain);
       for (size_t i = 0; i < free.size(); ++i) {
-        if (ask.sum[i] > free[i]) answer->reasons.push_back(DomainsLack{.slot = ResourceSlot(i)});
+        if (needs.sum[i] > free[i]) answer->reasons.push_back(DomainsLack{.slot = ResourceSlot(i)});
       }
     }
   }
@@ -234,8 +235,8 @@ struct DomainSearch::Search {
   void AddOutside(TopologyDomainId start, Answer* answer) const {
     for (const TopologyDomainId domain : DomainsAt(tree(), DomainTree::kRoot, widest)) {
       if (tree().Holds(start, domain) || !IsInPool(domain)) continue;
-      for (size_t i = 0; i < ask.sum.size(); ++i) {
-        if (ask.sum[i] > 0)
+      for (size_t i = 0; i < needs.sum.size(); ++i) {
+        if (needs.sum[i] > 0)
           answer->reasons.push_back(DomainsLack{.slot = ResourceSlot(i), .is_outside = true});
       }
     }
@@ -268,9 +269,9 @@ struct DomainSearch::Search {
     std::vector<std::tuple<bool, bool, double, TopologyDomainId>> order;
     for (const TopologyDomainId domain : *domains) {
       const bool holds_some = std::ranges::any_of(
-          question.held, [&](NodeId node) { return StandsIn(tree(), domain, node); });
+          question.held, [&](NodeId node) { return IsInDomain(tree(), domain, node); });
       const bool holds_all =
-          counts != nullptr && (*counts)[domain] >= ask.pods + question.more_pods;
+          counts != nullptr && (*counts)[domain] >= needs.pods + question.more_pods;
       order.emplace_back(!holds_some, !holds_all, -RatioOf(search, domain), domain);
     }
     std::sort(order.begin(), order.end());
@@ -293,8 +294,8 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
 
   Tree& in = TreeOf(wanted.tree);
   answer.tree = &in.tree;
-  const Ask ask = AskOf(question.pods);
-  Search search{.question = question, .ask = ask, .in = in};
+  const Needs needs = NeedsOf(question.pods);
+  Search search{.question = question, .needs = needs, .in = in};
   Count(&search);
   const TopologyDomainId common =
       in.tree.AncestorAt(CommonDomainOf(in.tree, question.within), LowestStart(wanted, in.tree));
@@ -306,7 +307,7 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
 
   // spec 4 C5, C6: invalid levels are reported after missing resources.
   const std::optional<DomainDepths> depths = DepthsFor(wanted);
-  if (!depths && !options_.tells_levels) return answer;
+  if (!depths && !options_.reports_levels) return answer;
   if (!depths) return refuse(WrongLevels(question));
 
   search.widest = depths->widest;
@@ -317,7 +318,7 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
   // A10).
   const bool starts_too_low = in.tree.DepthOf(common) > search.narrowest;
   const TopologyDomainId start =
-      ask.only_slots && starts_too_low ? in.tree.AncestorAt(common, search.narrowest) : common;
+      needs.only_slots && starts_too_low ? in.tree.AncestorAt(common, search.narrowest) : common;
   search.Walk(*this, start);
   if (wanted.preferred_depth > 0) answer.scores = search.Scores();
   if (options_.best_fit) {
@@ -332,12 +333,12 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
 }
 
 void DomainSearch::Count(Search* search) const {
-  const Ask& ask = search->ask;
+  const Needs& needs = search->needs;
   DomainRooms& rooms = search->in.rooms;
-  if (ask.only_slots) return;
-  if (ask.alike) search->counts = &rooms.CountsFor(ask.largest);
-  if (!options_.best_fit || ask.kinds.size() <= 1 || ask.kinds.size() > kMostKinds) return;
-  for (const auto& [pod_class, pods] : ask.kinds)
+  if (needs.only_slots) return;
+  if (needs.alike) search->counts = &rooms.CountsFor(needs.largest);
+  if (!options_.best_fit || needs.kinds.size() <= 1 || needs.kinds.size() > kMostKinds) return;
+  for (const auto& [pod_class, pods] : needs.kinds)
     search->kinds.emplace_back(&rooms.CountsFor(cluster_.pod_classes().request[pod_class]), pods);
 }
 
@@ -350,10 +351,10 @@ int32_t DomainSearch::LowestStart(const TopologyConstraint& wanted, const Domain
 std::vector<DomainSearch::Part> DomainSearch::PartsOf(const Question& question,
                                                       TopologyDomainId domain) {
   Tree& in = TreeOf(question.constraint.tree);
-  const Ask ask = AskOf(question.pods);
+  const Needs needs = NeedsOf(question.pods);
   std::vector<Part> parts;
-  if (!ask.alike || ask.only_slots) return parts;
-  const DomainRooms::Counts& counts = in.rooms.CountsFor(ask.largest);
+  if (!needs.alike || needs.only_slots) return parts;
+  const DomainRooms::Counts& counts = in.rooms.CountsFor(needs.largest);
   for (const TopologyDomainId at : DomainsAt(in.tree, domain, question.constraint.preferred_depth))
     parts.push_back({.domain = at, .room = counts[at]});
   return parts;

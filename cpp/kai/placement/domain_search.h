@@ -49,7 +49,7 @@ struct DomainScores {
 };
 
 // Whether the node is in the domain; false for an unknown node.
-inline bool StandsIn(const DomainTree& tree, TopologyDomainId domain, NodeId node) {
+inline bool IsInDomain(const DomainTree& tree, TopologyDomainId domain, NodeId node) {
   const TopologyDomainId at = node.valid() ? tree.DomainOf(node) : TopologyDomainId();
   return at.valid() && tree.Holds(domain, at);
 }
@@ -67,7 +67,7 @@ class DomainSearch final : public Listener {
   struct Options {
     bool whole_nodes = false;      // leaves out nodes without the label of some level
     bool stop_at_required = true;  // the search does not start below the required level
-    bool tells_levels = true;      // invalid levels are reported as an error
+    bool reports_levels = true;    // invalid levels are reported as an error
     // In each level, first the domains that contain pods of the group, then domains that can hold
     // the whole group, then the tightest. Unequal pods are counted by kind (spec 4 W6, W7).
     bool best_fit = false;
@@ -130,7 +130,7 @@ class DomainSearch final : public Listener {
     DomainRooms rooms;
   };
   // The requests of all pods together.
-  struct Ask {
+  struct Needs {
     int64_t pods = 0;
     std::vector<double> sum;
     std::vector<double> largest;  // element-wise
@@ -141,12 +141,12 @@ class DomainSearch final : public Listener {
   struct Search;
 
   Tree& TreeOf(TopologyId id);
-  Ask AskOf(std::span<const PodId> pods) const;
+  Needs NeedsOf(std::span<const PodId> pods) const;
   // Counts the pods that each domain has room for.
   void Count(Search* search) const;
   int32_t LowestStart(const TopologyConstraint& wanted, const DomainTree& tree) const;
   TopologyDomainId CommonDomainOf(const DomainTree& tree, const NodeSubset& within) const;
-  double RatioOf(const Ask& ask, std::span<const double> free) const;
+  double RatioOf(const Needs& needs, std::span<const double> free) const;
 
   const Cluster& cluster_;
   Options options_;

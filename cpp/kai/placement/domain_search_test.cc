@@ -113,7 +113,7 @@ TEST_F(TopologyTest, AZoneIsFilledFromItsEmptiestRackOn) {  // spec 4 E1
   EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("a1-1", 1), Pair("a1-2", 1), Pair("a4-1", 1)));
 }
 
-TEST_F(TopologyTest, TheTightestRackThatHoldsAllIsTaken) {  // spec 4 E2
+TEST_F(TopologyTest, TheTightestRackThatHoldsAllIsChosen) {  // spec 4 E2
   Levels({"rack"});
   Node("n1", {"r1"}, 2);
   Node("n2", {"r1"}, 8);
@@ -124,7 +124,7 @@ TEST_F(TopologyTest, TheTightestRackThatHoldsAllIsTaken) {  // spec 4 E2
   EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 2), Pair("n2", 6)));
 }
 
-TEST_F(TopologyTest, WhereNoPreferredDomainHoldsAllTheyAreSpreadOverEmptyOnes) {  // spec 4 E3
+TEST_F(TopologyTest, PodsUseSeveralDomainsIfNoPreferredDomainHoldsAll) {  // spec 4 E3
   Levels({"rack"});
   Node("n1", {"r1"}, 3);
   Node("n2", {"r2"}, 2);
@@ -148,7 +148,7 @@ TEST_F(TopologyTest, PreferencesAreWidenedLevelByLevel) {  // spec 4 E4
   EXPECT_THAT(Place("ten"), UnorderedElementsAre(Pair("n2", 1), Pair("n3", 3), Pair("n4", 6)));
 }
 
-TEST_F(TopologyTest, PodsThatComeLaterStayWithThoseThatStand) {  // spec 4 E5
+TEST_F(TopologyTest, LaterPodsStayInTheDomainOfTheRunningOnes) {  // spec 4 E5
   Levels({"rack"});
   Node("n1", {"r1"}, 2);
   Node("n2", {"r2"}, 8);
@@ -161,7 +161,7 @@ TEST_F(TopologyTest, PodsThatComeLaterStayWithThoseThatStand) {  // spec 4 E5
                           "topology t, requirement rack couldn't be satisfied for job <ns/g>"));
 }
 
-TEST_F(TopologyTest, TheOrderOfTheTreeGoesBeforeTightness) {  // spec 4 E6
+TEST_F(TopologyTest, TheOrderOfTheTreeComesBeforeTightness) {  // spec 4 E6
   Levels({"zone", "spine", "rack"});
   Node("n1", {"z", "s1", "r1"}, 1);
   Node("n2", {"z", "s1", "r2"}, 1);
@@ -184,7 +184,7 @@ TEST_F(TopologyTest, SiblingsThatWerePlacedAreNotMoved) {  // spec 4 E9
                                      "<ns/g>, subgroup c"));
 }
 
-TEST_F(TopologyTest, RacksOfOtherZonesAreToldAsEmpty) {  // as KAI counts them
+TEST_F(TopologyTest, RacksOfOtherZonesAreReportedAsEmpty) {  // as KAI counts them
   Levels({"zone", "rack"});
   for (const std::string zone : {"a", "b"}) {
     for (const std::string rack : {"1", "2"}) Node(zone + rack, {zone, rack}, 1);
@@ -203,7 +203,7 @@ TEST_F(TopologyTest, RacksOfOtherZonesAreToldAsEmpty) {  // as KAI counts them
   EXPECT_EQ(times("node-group(s) didn't have enough resources: memory"), 0) << "not requested";
 }
 
-TEST_F(TopologyTest, ASingleRackIsAZone) {  // spec 4 E10, W1
+TEST_F(TopologyTest, AZoneMayHaveASingleRack) {  // spec 4 E10, W1
   Levels({"zone", "rack"});
   Node("n1", {"z1", "r1"}, 8);
   Node("n2", {"z1", "r1"}, 8);
@@ -227,7 +227,7 @@ TEST_F(TopologyTest, UnequalPodsAreCountedByTheLargest) {  // spec 4 E7
       << "pods of two kinds are counted by the sum of their requests";
 }
 
-TEST_F(TopologyTest, WhatDoesNotExistIsNamed) {  // spec 4 M1, C5
+TEST_F(TopologyTest, AMissingTopologyOrLevelIsNamed) {  // spec 4 M1, C5
   Levels({"zone"});
   Node("n1", {"z1"}, 8);
   Group("g", 1, "row");
@@ -240,7 +240,7 @@ TEST_F(TopologyTest, WhatDoesNotExistIsNamed) {  // spec 4 M1, C5
   EXPECT_THAT(messages_, ElementsAre("Requested topology other does not exist"));
 }
 
-TEST_F(TopologyTest, TooLittleInAllIsSaidOfTheCluster) {  // spec 4 M2
+TEST_F(TopologyTest, AGroupLargerThanTheClusterIsReportedForTheCluster) {  // spec 4 M2
   Levels({"zone"});
   Node("n1", {"z1"}, 2);
   Node("n2", {"z2"}, 2);
@@ -261,7 +261,7 @@ TEST_F(TopologyTest, ANodeWithoutARackCountsForItsZone) {  // spec 4 T6
   EXPECT_THAT(Place("g", {.domains = {.whole_nodes = true}}), IsEmpty()) << "as KAI";
 }
 
-TEST_F(TopologyTest, ASiblingThatStandsHoldsTheDomainOfAll) {  // spec 4 L3
+TEST_F(TopologyTest, ARunningSiblingFixesTheDomainOfAllSubGroups) {  // spec 4 L3
   Levels({"zone"});
   Node("n1", {"z1"}, 2);
   Node("n2", {"z2"}, 1);
@@ -292,7 +292,7 @@ TEST_F(TopologyTest, APodOnAnUnknownNodeIsInNoDomain) {  // spec 4 A9
   EXPECT_THAT(Place("g", {.pin_siblings = false}), IsEmpty()) << "as KAI";
 }
 
-TEST_F(TopologyTest, PodsThatAskForNothingFindTheirZoneFromASingleRackAlsoAsKai) {  // spec 4 A10
+TEST_F(TopologyTest, AsKaiPodsWithoutRequestsFindAZoneWithASingleRack) {  // spec 4 A10
   Levels({"zone", "rack"});
   Node("n1", {"z1", "r1"}, 8);
   maker_.Pending("ns/g", {.pods = 2, .millicpu = 0, .min_member = 2});
@@ -324,7 +324,7 @@ TEST_F(TopologyTest, ByBestFitUnequalPodsAreCountedByKind) {  // spec 4 E7, W6
   EXPECT_THAT(Place("g", BestFit()), UnorderedElementsAre(Pair("n1", 1), Pair("n2", 4)));
 }
 
-TEST_F(TopologyTest, ByBestFitADomainThatHoldsJustEnoughOfAKindIsTaken) {
+TEST_F(TopologyTest, ByBestFitADomainThatHoldsJustEnoughOfAKindIsChosen) {
   Levels({"rack"});
   Node("n1", {"r1"}, 8);
   Node("n2", {"r1"}, 2);
@@ -355,7 +355,7 @@ TEST_F(TopologyTest, ByBestFitLaterPodsJoinTheDomainTheyPrefer) {  // spec 4 E8,
   EXPECT_THAT(Place("g", BestFit()), UnorderedElementsAre(Pair("n1", 1)));
 }
 
-TEST_F(TopologyTest, ByBestFitAGangTakesFewDomainsWhereItNeedsSeveral) {
+TEST_F(TopologyTest, ByBestFitAGangThatNeedsSeveralDomainsUsesFew) {
   Levels({"rack"});
   Node("n1", {"r1"}, 3);
   Node("n2", {"r2"}, 5);
@@ -378,7 +378,7 @@ bool CanBeDealt(std::vector<int64_t>* rooms, std::span<const int> leaves) {
   return false;
 }
 
-TEST(BestFitPropertyTest, SiblingsArePlacedWhereverSomeChoiceOfDomainsHoldsThem) {
+TEST(BestFitPropertyTest, SiblingsArePlacedIfAnyChoiceOfDomainsHoldsThem) {
   int placed = 0, refused = 0, more_than_first_fit = 0;
   for (uint64_t seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
@@ -439,32 +439,32 @@ class DomainCountTest : public TopologyTest {
     Node("n3", {"r3"}, 4);
     Group("g", 6, "", "rack");
   }
-  DomainWishRow& wish() { return maker_.rows().pod_groups.back().domain_wish; }
+  DomainCountRow& count() { return maker_.rows().pod_groups.back().domain_count; }
 };
 
-TEST_F(DomainCountTest, AGroupIsInNoMoreDomainsThanItWants) {
-  wish() = {.least = 0, .most = 1, .balanced = false};
+TEST_F(DomainCountTest, AGroupUsesAtMostItsMaximumOfDomains) {
+  count() = {.least = 0, .most = 1, .balanced = false};
   EXPECT_THAT(Place("g"), IsEmpty());
   EXPECT_THAT(messages_,
               ElementsAre("no choice of domains holds the pods: they are to be in at most 1 of "
                           "level rack"));
-  wish().most = 2;
+  count().most = 2;
   EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 4), Pair("n2", 2)));
 }
 
-TEST_F(DomainCountTest, AGroupIsInAsManyDomainsAsItWants) {
-  wish() = {.least = 3, .most = 0, .balanced = false};
+TEST_F(DomainCountTest, AGroupUsesAtLeastItsMinimumOfDomains) {
+  count() = {.least = 3, .most = 0, .balanced = false};
   EXPECT_EQ(Place("g").size(), size_t{3});
 }
 
 TEST_F(DomainCountTest, ABalancedGroupHasAsManyPodsInEach) {
-  wish() = {.least = 0, .most = 0, .balanced = true};
+  count() = {.least = 0, .most = 0, .balanced = true};
   EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 3), Pair("n2", 3)));
-  wish().least = 3;
+  count().least = 3;
   EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 2), Pair("n2", 2), Pair("n3", 2)));
 }
 
-TEST_F(TopologyTest, ADomainThatHoldsFewerThanWasCountedGetsFewer) {
+TEST_F(TopologyTest, ADomainThatHoldsFewerPodsThanCountedGetsFewer) {
   // Each pod needs the port, so n1 holds only one pod, although it has more GPUs.
   Levels({"rack"});
   Node("n1", {"r1"}, 4);
@@ -474,7 +474,7 @@ TEST_F(TopologyTest, ADomainThatHoldsFewerThanWasCountedGetsFewer) {
                           .host_ports = {{.port = 8080, .protocol = "TCP", .address = ""}},
                           .min_member = 4});
   Constrain("g", "", "rack");
-  maker_.rows().pod_groups.back().domain_wish = {.least = 2, .most = 2, .balanced = false};
+  maker_.rows().pod_groups.back().domain_count = {.least = 2, .most = 2, .balanced = false};
   EXPECT_THAT(Place("g"),
               UnorderedElementsAre(Pair("n1", 1), Pair("n2", 1), Pair("n3", 1), Pair("n4", 1)));
 }

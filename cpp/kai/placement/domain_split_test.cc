@@ -29,12 +29,12 @@ std::optional<Pods> Split(int64_t pods, const Pods& rooms, int64_t least = 1, in
                     .balanced = balanced});
 }
 
-TEST(SplitPods, TakesFewDomains) {
+TEST(SplitPods, UsesFewDomains) {
   EXPECT_THAT(Split(10, {8, 4, 5}), Optional(ElementsAre(8, 2, 0)));
   EXPECT_THAT(Split(8, {3, 4, 1}), Optional(ElementsAre(3, 4, 1)));
 }
 
-TEST(SplitPods, FillsBalancesOrUsesAsManyDomainsAsAsked) {
+TEST(SplitPods, FillsBalancesOrSpreadsAsRequested) {
   const Pods rooms = {8, 4, 5}, standing = {0, 0, 0};
   EXPECT_THAT(SplitPods({.pods = 10, .rooms = rooms, .standing = standing}),
               Optional(ElementsAre(8, 2, 0)));
@@ -44,28 +44,28 @@ TEST(SplitPods, FillsBalancesOrUsesAsManyDomainsAsAsked) {
               Optional(ElementsAre(0, 2, 1)));
 }
 
-TEST(SplitPods, TakesTheTightestThatHoldsAll) {
+TEST(SplitPods, UsesTheTightestDomainThatHoldsAll) {
   EXPECT_THAT(Split(3, {8, 4, 3}), Optional(ElementsAre(0, 0, 3)));
 }
 
-TEST(SplitPods, KeepsToTheDomainsThatAreWanted) {
+TEST(SplitPods, KeepsToTheMinimumAndTheMaximumOfDomains) {
   EXPECT_THAT(Split(3, {8, 4, 5}, 2), Optional(ElementsAre(0, 2, 1)));
   EXPECT_THAT(Split(10, {4, 4, 4}, 1, 2), Eq(std::nullopt));
   EXPECT_THAT(Split(2, {4, 4, 4}, 3), Eq(std::nullopt)) << "more domains than pods";
 }
 
-TEST(SplitPods, WhatIsLeftDoesNotMoveToADomainThatIsUsed) {
+TEST(SplitPods, EachDomainOfTheMinimumGetsAtLeastOnePod) {
   EXPECT_THAT(Split(4, {8, 4, 3}, 3), Optional(ElementsAre(2, 1, 1)));
 }
 
-TEST(SplitPods, BalancesOverTheFewestThatCanBeEven) {
+TEST(SplitPods, BalancesOverTheFewestDomainsThatCanBeEven) {
   EXPECT_THAT(Split(10, {8, 4, 5}, 1, 0, true), Optional(ElementsAre(5, 0, 5)));
   EXPECT_THAT(Split(7, {8, 4, 5}, 3, 3, true), Optional(ElementsAre(3, 2, 2)));
   EXPECT_THAT(Split(6, {6, 1}, 2, 2, true), Optional(ElementsAre(5, 1)))
       << "as even as the room allows";
 }
 
-TEST(SplitPods, GoesOnWhereSomeStand) {
+TEST(SplitPods, ContinuesWithTheRunningPods) {
   const Pods rooms = {1, 4, 9}, standing = {2, 0, 0};
   SplitQuestion question{.pods = 3, .rooms = rooms, .standing = standing};
   EXPECT_THAT(SplitPods(question), Optional(ElementsAre(1, 2, 0)));
@@ -87,7 +87,7 @@ bool CanBeSplit(const SplitQuestion& question, size_t at, int64_t left, int64_t 
   return false;
 }
 
-TEST(SplitPods, FindsASplitWhereThereIsOne) {
+TEST(SplitPods, FindsASplitIfOneExists) {
   for (uint64_t seed = 1; seed <= 2'000; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);

@@ -51,29 +51,29 @@ TEST(EvictionBatchTest, AnElasticGroupGivesUpPodByPodAndThenTheRest) {
       ElementsAre("g-3 ...", "g-2 ...", "g-1 g-0"));
 }
 
-TEST(EvictionBatchTest, AGangGoesWhole) {
+TEST(EvictionBatchTest, AGangIsEvictedWhole) {
   EXPECT_THAT(
       Pieces(MakeCluster().Node("n").Running("ns/g", {.pods = 3, .node = "n", .min_member = 3})),
       ElementsAre("g-2 g-1 g-0"));
 }
 
-TEST(EvictionBatchTest, AGangThatIsShortOfPodsGoesWhole) {  // spec 2 E9: unsatisfied
+TEST(EvictionBatchTest, AGangBelowItsMinimumIsEvictedWhole) {  // spec 2 E9: unsatisfied
   EXPECT_THAT(
       Pieces(MakeCluster().Node("n").Running("ns/g", {.pods = 2, .node = "n", .min_member = 3})),
       ElementsAre("g-1 g-0"));
 }
 
-TEST(EvictionBatchTest, WithoutAMinimumTheLastPodGoesAloneAsWell) {
+TEST(EvictionBatchTest, WithoutAMinimumTheLastPodIsEvictedAlone) {
   EXPECT_THAT(
       Pieces(MakeCluster().Node("n").Running("ns/g", {.pods = 2, .node = "n", .min_member = 0})),
       ElementsAre("g-1 ...", "g-0"));
 }
 
-TEST(EvictionBatchTest, AGroupThatHoldsNothingGivesUpNothing) {  // spec 2 E9
+TEST(EvictionBatchTest, AGroupWithoutPlacedPodsGivesUpNothing) {  // spec 2 E9
   EXPECT_THAT(Pieces(MakeCluster().Node("n").Pending("ns/g", {.pods = 2})), IsEmpty());
 }
 
-TEST(EvictionBatchTest, PodsThatLeaveAreNeitherTakenNorCounted) {  // spec 2 E2
+TEST(EvictionBatchTest, TerminatingPodsAreNeitherEvictedNorCounted) {  // spec 2 E2
   EXPECT_THAT(Pieces(MakeCluster()
                          .Node("n")
                          .Running("ns/g", {.pods = 2, .node = "n", .min_member = 2})
@@ -81,7 +81,7 @@ TEST(EvictionBatchTest, PodsThatLeaveAreNeitherTakenNorCounted) {  // spec 2 E2
               ElementsAre("g-1 g-0"));
 }
 
-TEST(EvictionBatchTest, WorkersGoBeforeTheirMaster) {
+TEST(EvictionBatchTest, WorkersAreEvictedBeforeTheirMaster) {
   const StringPairs master = {{"training.kubeflow.org/job-role", "master"}};
   EXPECT_THAT(Pieces(MakeCluster()
                          .Node("n")
@@ -90,7 +90,7 @@ TEST(EvictionBatchTest, WorkersGoBeforeTheirMaster) {
               ElementsAre("g-1 ...", "g-0 ...", "g-2"));
 }
 
-TEST(EvictionBatchTest, LowTaskPrioritiesGoFirst) {
+TEST(EvictionBatchTest, LowTaskPrioritiesAreEvictedFirst) {
   const auto of = [](std::string priority) {
     return PodsSpec{.node = "n",
                     .labels = {{"kai.scheduler/task-priority", std::move(priority)}},
@@ -106,7 +106,7 @@ TEST(EvictionBatchTest, LowTaskPrioritiesGoFirst) {
 
 // ---- trees of sub-groups
 
-TEST(EvictionBatchTest, SurplusPodsGoFirstThenSurplusChildren) {  // spec 2 E9
+TEST(EvictionBatchTest, SurplusPodsAreEvictedFirstThenSurplusChildren) {  // spec 2 E9
   EXPECT_THAT(Pieces(GroupOf({Leaf("a", 1), Leaf("b", 1)}, 1)
                          .Running("ns/g", {.pods = 2, .node = "n", .subgroup = "a"})
                          .Running("ns/g", {.node = "n", .subgroup = "b"})),
@@ -114,14 +114,14 @@ TEST(EvictionBatchTest, SurplusPodsGoFirstThenSurplusChildren) {  // spec 2 E9
 }
 
 // spec 2 E9
-TEST(EvictionBatchTest, WithoutAMinimumOfSubGroupsAWholeChildGoesWhileItsSiblingStays) {
+TEST(EvictionBatchTest, WithoutAMinimumOfSubGroupsOneChildIsEvictedWhole) {
   EXPECT_THAT(Pieces(GroupOf({Leaf("a", 2), Leaf("b", 2)}, 0)
                          .Running("ns/g", {.pods = 2, .node = "n", .subgroup = "a"})
                          .Running("ns/g", {.pods = 2, .node = "n", .subgroup = "b"})),
               ElementsAre("g-3 g-2 ...", "g-1 g-0"));
 }
 
-TEST(EvictionBatchTest, AnUnsatisfiedRootGivesUpEverythingAtOnce) {  // spec 2 E9
+TEST(EvictionBatchTest, AnUnsatisfiedRootGivesUpAllPodsAtOnce) {  // spec 2 E9
   EXPECT_THAT(Pieces(GroupOf({Leaf("a", 2), Leaf("b", 1)})
                          .Running("ns/g", {.node = "n", .subgroup = "a"})
                          .Running("ns/g", {.node = "n", .subgroup = "b"})),
@@ -150,7 +150,7 @@ TEST(EvictionBatchTest, TheChildFurthestAboveItsMinimumGivesUpFirst) {  // rever
               ElementsAre("g-2 ...", "g-6 ...", "g-1 ...", "g-5 ...", "g-0 g-4 g-3"));
 }
 
-TEST(EvictionBatchTest, SurplusIsFoundDeepInTheTree) {
+TEST(EvictionBatchTest, SurplusIsFoundAtAnyDepth) {
   // The root needs both children; one of the two replicas inside s is enough.
   EXPECT_THAT(Pieces(GroupOf({Leaf("b", 1), Set("s", 1), Leaf("s1", 1, "s"), Leaf("s2", 1, "s")})
                          .Running("ns/g", {.node = "n", .subgroup = "b"})
@@ -159,7 +159,7 @@ TEST(EvictionBatchTest, SurplusIsFoundDeepInTheTree) {
               ElementsAre("g-2 ...", "g-0 g-1"));
 }
 
-TEST(EvictionBatchTest, ASurplusSetGoesWithEverythingBelowIt) {
+TEST(EvictionBatchTest, ASurplusSetIsEvictedWithItsSubtree) {
   EXPECT_THAT(Pieces(GroupOf({Set("s", {}), Leaf("s1", 1, "s"), Leaf("s2", 1, "s"), Set("t", {}),
                               Leaf("t1", 1, "t"), Leaf("t2", 1, "t")},
                              1)
@@ -186,7 +186,7 @@ TEST(EvictionBatchTest, AGroupShrinksToItsMinimumAndBelow) {  // spec 1 F73
   EXPECT_EQ(order.ElasticStateWithout(group, gone), ElasticState::kBelow);
 }
 
-TEST(EvictionBatchPropertyTest, TreesOfAllShapesGiveUpWhatTheOracleSays) {
+TEST(EvictionBatchPropertyTest, TreesOfAllShapesAgreeWithTheOracle) {
   size_t pieces = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));

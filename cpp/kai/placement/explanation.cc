@@ -34,7 +34,7 @@ NoNodeCausePtr Explanations::Of(PodId pod, const OrderedNodes& nodes,
                           IsPlain(pod_class, plan)};
   // Other pods of the class can belong to other queues, and may search other nodes.
   if (is_limited || nodes.members() != nullptr) {
-    AskAll(question, nodes, &passing_);
+    CheckAllNodes(question, nodes, &passing_);
     return passing_.cause;
   }
   std::unique_ptr<Answers>& kept = kept_[pod_class];
@@ -48,7 +48,7 @@ NoNodeCausePtr Explanations::RefusalOf(PodId pod) const {
   NoNodeCause cause;
   for (const std::unique_ptr<PodCheck>& check : plans_.rules().checks) {
     if (!check->Allows(pod_class) ||
-        (check->AsksEachTime(pod_class) && !check->AllowsNow(pod_class)))
+        (check->IsCheckedEachTime(pod_class) && !check->AllowsNow(pod_class)))
       cause.pod.push_back(check->Why(pod));
   }
   return std::make_shared<const NoNodeCause>(std::move(cause));
@@ -74,16 +74,16 @@ void Explanations::Refresh(const Question& question, const OrderedNodes& nodes, 
   const size_t size = cluster_.nodes().size();
   if (answers->of_node.size() < size) answers->of_node.Resize(size, -1);
   const auto ask = [&](NodeId node) {
-    node.index() < size ? AskNode(question, node, answers) : Unask(node, answers);
+    node.index() < size ? CheckNode(question, node, answers) : RemoveAnswer(node, answers);
   };
   if (looks_further || !touched_.VisitSince(answers->version, size, ask))
-    return AskAll(question, nodes, answers);
+    return CheckAllNodes(question, nodes, answers);
   Conclude(answers);
 }
 
 void Explanations::Prepare(const Question& question, Answers* answers) {
   answers->of_class.clear();
-  if (!question.is_plain || nodes_alike_ == Alike::kNo || classes_asked_ <= kClassesWithoutStates)
+  if (!question.is_plain || nodes_alike_ == Alike::kNo || classes_checked_ <= kClassesWithoutStates)
     return;
   states_.Refresh();
   if (nodes_alike_ == Alike::kUnknown) {
@@ -94,15 +94,16 @@ void Explanations::Prepare(const Question& question, Answers* answers) {
     answers->of_state.clear();
 }
 
-void Explanations::AskAll(const Question& question, const OrderedNodes& nodes, Answers* answers) {
-  if (question.is_plain) ++classes_asked_;
+void Explanations::CheckAllNodes(const Question& question, const OrderedNodes& nodes,
+                                 Answers* answers) {
+  if (question.is_plain) ++classes_checked_;
   Prepare(question, answers);
   answers->of_lacking.clear();
   answers->of_state.clear();
   answers->answers.clear();
   answers->nodes_with.clear();
   answers->of_node = IndexVector<NodeId, int32_t>(cluster_.nodes().size(), -1);
-  nodes.ForEach([&](NodeId node) { AskNode(question, node, answers); });
+  nodes.ForEach([&](NodeId node) { CheckNode(question, node, answers); });
   Conclude(answers);
 }
 
@@ -114,7 +115,7 @@ void Explanations::Conclude(Answers* answers) const {
   answers->cause = std::make_shared<const NoNodeCause>(report.cause());
 }
 
-void Explanations::AskNode(const Question& question, NodeId node, Answers* answers) {
+void Explanations::CheckNode(const Question& question, NodeId node, Answers* answers) {
   const bool by_state = nodes_alike_ == Alike::kYes;  // Prepare() has numbered the states
   const int32_t answered = question.is_plain ? (by_state ? AnswerInState(question, node, answers)
                                                          : WhyNotPlainly(question, node, answers))
@@ -177,7 +178,7 @@ int32_t Explanations::PlaceOf(FitReport::Answer answer, Answers* answers) {
 }
 
 // The node was removed.
-void Explanations::Unask(NodeId node, Answers* answers) {
+void Explanations::RemoveAnswer(NodeId node, Answers* answers) {
   if (node.index() >= answers->of_node.size()) return;
   const int32_t place = std::exchange(answers->of_node[node], -1);
   if (place >= 0) --answers->nodes_with[static_cast<size_t>(place)];
@@ -205,7 +206,7 @@ void Explanations::ReportRefusal(const Question& question, NodeId node) {
   const auto& [pod_class, plan, allowance, agree] = question;
   // The first refusal is the answer (spec 3 P3a-P10).
   if (plan.shares && allowance != nullptr) {
-    const double gpus = cluster_.GpusAskedOn(pod_class, node);
+    const double gpus = cluster_.GpusRequestedOn(pod_class, node);
     if (!allowance->Allows(gpus)) return node_report_.Count(allowance->Why(gpus));
   }
   if (plan.shares && !room_.HasPodSlots(pod_class, node))
@@ -252,7 +253,7 @@ FitReport::Answer Explanations::ShortagesOn(const Question& question, NodeId nod
       add(Refusal::NotEnough(ResourceSlot(i), for_overhead));
     }
   }
-  if (lacks_claimed && answer.refusals.empty()) add(Refusal::kUnsaid);
+  if (lacks_claimed && answer.refusals.empty()) add(Refusal::kWithoutText);
   return answer;
 }
 

@@ -76,9 +76,9 @@ class Explanations {
 
   NoNodeCausePtr RefusalOf(PodId pod) const;
   void Refresh(const Question& question, const OrderedNodes& nodes, Answers* answers);
-  void AskAll(const Question& question, const OrderedNodes& nodes, Answers* answers);
-  void AskNode(const Question& question, NodeId node, Answers* answers);
-  void Unask(NodeId node, Answers* answers);
+  void CheckAllNodes(const Question& question, const OrderedNodes& nodes, Answers* answers);
+  void CheckNode(const Question& question, NodeId node, Answers* answers);
+  void RemoveAnswer(NodeId node, Answers* answers);
   bool IsPlain(PodClassId pod_class, const ClassPlan& plan) const;
   // Called before the nodes of one call are checked.
   void Prepare(const Question& question, Answers* answers);
@@ -107,8 +107,8 @@ class Explanations {
   // Numbering states costs more than one or two classes save, and saves nothing if no two nodes are
   // alike.
   enum class Alike : uint8_t { kUnknown, kYes, kNo } nodes_alike_ = Alike::kUnknown;
-  int classes_asked_ = 0;  // plain questions over all nodes
-  FitReport node_report_;  // scratch
+  int classes_checked_ = 0;  // plain questions over all nodes
+  FitReport node_report_;    // scratch
 };
 
 }  // namespace kai

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(ExplanationTest, APodLargerThanAnyNodeIsToldSo) {  // spec 3 P14, P15
+TEST(ExplanationTest, APodLargerThanAnyNodeHasItsOwnMessage) {  // spec 3 P14, P15
   Rooms rooms(MakeCluster()
                   .Node("n", {.gpus = 4, .millicpu = 500})
                   .Pending("ns/gpus", {.gpus = 5, .millicpu = 100})
@@ -32,7 +32,7 @@ TEST(ExplanationTest, APodLargerThanAnyNodeIsToldSo) {  // spec 3 P14, P15
               HasSubstr("No node in the default node-pool has example.com/x resources"));
 }
 
-TEST(ExplanationTest, WithoutFiltersTheLargestNodeIsNotAsked) {
+TEST(ExplanationTest, WithoutFiltersTheLargestNodeIsNotChecked) {
   Rooms rooms(MakeCluster().Node("n", {.gpus = 4}).Pending("ns/p", {.gpus = 5}).Build(),
               {.filters = false});
   EXPECT_EQ(rooms.Explain("ns/p-0"),
@@ -40,7 +40,7 @@ TEST(ExplanationTest, WithoutFiltersTheLargestNodeIsNotAsked) {
             "GPUs.");
 }
 
-TEST(ExplanationTest, OverheadIsBlamedOnlyWhereThePodFitsWithoutIt) {  // spec 3 E4, T11
+TEST(ExplanationTest, OverheadIsTheReasonOnlyIfThePodFitsWithoutIt) {  // spec 3 E4, T11
   ClusterMaker maker = MakeCluster()
                            .Node("n1", {.millicpu = 1000})
                            .Node("n2", {.millicpu = 1100})
@@ -105,7 +105,7 @@ TEST(ExplanationTest, ExplanationsFollowPodsOnOtherNodesToo) {
 constexpr char kOneIsCordoned[] =
     "no nodes with enough resources were found: 1 node is unschedulable.";
 
-TEST(ExplanationTest, AnAnswerOfOneQueueIsNotKeptForOthers) {
+TEST(ExplanationTest, AnExplanationForOneQueueIsNotReusedForOthers) {
   class Nothing final : public QueueAllowance {
    public:
     bool Allows(double) const override { return false; }
@@ -125,7 +125,7 @@ TEST(ExplanationTest, AnAnswerOfOneQueueIsNotKeptForOthers) {
   EXPECT_EQ(rooms.Explain("ns/p-0"), kOneIsCordoned);
 }
 
-TEST(ExplanationTest, AnAnswerOfOneDomainIsNotKeptForAllNodes) {
+TEST(ExplanationTest, AnExplanationForOneDomainIsNotReusedForAllNodes) {
   Rooms rooms(MakeCluster()
                   .Node("n1", {.gpus = 1})
                   .Node("n2", {.gpus = 1, .cordoned = true})

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-TEST(FitReportTest, CountsOfOneRefusalAddUp) {
+TEST(FitReportTest, SumsTheCountsOfEachRefusal) {
   FitReport report;
   report.Count(Refusal::NotEnough(kCpuSlot));
   report.Count(Refusal::kNodeAffinityMismatch);
@@ -22,14 +22,14 @@ TEST(FitReportTest, CountsOfOneRefusalAddUp) {
   EXPECT_THAT(report.cause().named, IsEmpty());
 }
 
-TEST(FitReportTest, WithoutACountThereIsNoCause) {
+TEST(FitReportTest, ARefusalWithACountOfZeroIsIgnored) {
   FitReport report;
   EXPECT_TRUE(report.empty());
   report.Count(Refusal::kNodeNotReady, 0);
   EXPECT_TRUE(report.empty());
 }
 
-TEST(FitReportTest, TheAnswerOfANodeCanBeTakenBack) {
+TEST(FitReportTest, TheRefusalsOfANodeCanBeSubtracted) {
   FitReport of_node;
   of_node.Count(Refusal::kNodeNotReady);
   of_node.Count(Refusal::NotEnough(kGpuSlot));
@@ -40,7 +40,7 @@ TEST(FitReportTest, TheAnswerOfANodeCanBeTakenBack) {
   EXPECT_THAT(all.cause().refusals, ElementsAre(Pair(Refusal(Refusal::kNodeNotReady), 1)));
 }
 
-TEST(FitReportTest, RefusalsThatNameTheNodeAreCountedByWhatTheyName) {
+TEST(FitReportTest, NamedRefusalsAreCountedByTheirContent) {
   const NamedRefusal here = LegacyMig{.node = NodeId(1)};
   const NamedRefusal there = LegacyMig{.node = NodeId(2)};
   FitReport of_node;
@@ -57,7 +57,7 @@ TEST(FitReportTest, RefusalsThatNameTheNodeAreCountedByWhatTheyName) {
   EXPECT_TRUE(of_node.empty());
 }
 
-TEST(FitReportTest, WithAndWithoutOverheadAreTwoRefusals) {  // spec 3 E4
+TEST(FitReportTest, RefusalsWithAndWithoutOverheadAreCountedSeparately) {  // spec 3 E4
   FitReport report;
   report.Count(Refusal::NotEnough(kCpuSlot));
   report.Count(Refusal::NotEnough(kCpuSlot, true));

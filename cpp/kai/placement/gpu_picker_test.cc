@@ -71,7 +71,7 @@ bool Joins(const Cluster& cluster) {
   return GpuPicker(cluster, kPack).Joins(Waiting(cluster), NodeId(0));
 }
 
-TEST(GpuPickerTest, PackingTakesTheFullestDeviceThatHoldsThePod) {  // spec 3 T17
+TEST(GpuPickerTest, PackingChoosesTheFullestDeviceThatHoldsThePod) {  // spec 3 T17
   const auto cluster = OneNode(4)
                            .Running(0.25, {"a"})
                            .Running(0.5, {"b"})
@@ -94,7 +94,7 @@ TEST(GpuPickerTest, TwoPodsOfHalfADeviceFillIt) {
   EXPECT_THAT(picker.Pick(pod_class, node, fits_now).gpus, ElementsAre(0));
 }
 
-TEST(GpuPickerTest, SpreadingTakesAWholeDeviceFirstAndThenTheEmptiest) {  // spec 3 T17
+TEST(GpuPickerTest, SpreadingChoosesAnIdleDeviceFirstThenTheEmptiestSharedOne) {  // spec 3 T17
   const auto with_idle =
       OneNode(3).Running(0.25, {"a"}).Running(0.5, {"b"}).With({.gpu_fraction = 0.25});
   EXPECT_THAT(Pick(*with_idle, kSpread).gpus, ElementsAre(2));  // behind the two shared ones
@@ -103,14 +103,14 @@ TEST(GpuPickerTest, SpreadingTakesAWholeDeviceFirstAndThenTheEmptiest) {  // spe
   EXPECT_THAT(Pick(*without, kSpread).gpus, ElementsAre(1));  // "b"
 }
 
-TEST(GpuPickerTest, AmongEqualDevicesTheFirstNameWins) {
+TEST(GpuPickerTest, TheFirstNameIsChosenAmongEqualDevices) {
   const auto cluster =
       OneNode(4).Running(0.5, {"z"}).Running(0.5, {"y"}).With({.gpu_fraction = 0.5});
   EXPECT_THAT(Pick(*cluster, kPack).gpus, ElementsAre(0));
   EXPECT_EQ(cluster->Text(cluster->nodes().shared_gpus[NodeId(0)][0].name), "y");
 }
 
-TEST(GpuPickerTest, SeveralDevicesMixSharedOnesAndNewOnesAndNoneTwice) {  // spec 3 T18, S9
+TEST(GpuPickerTest, SeveralDevicesCombineSharedAndIdleOnesWithoutRepeats) {  // spec 3 T18, S9
   const auto cluster = OneNode(4).Running(0.5, {"a"}).With({.gpu_fraction = 0.5, .gpu_devices = 3});
   EXPECT_TRUE(HasEnough(*cluster, Room::kNow));
   EXPECT_THAT(Pick(*cluster, kPack).gpus, ElementsAre(0, 1, 2));
@@ -118,7 +118,7 @@ TEST(GpuPickerTest, SeveralDevicesMixSharedOnesAndNewOnesAndNoneTwice) {  // spe
   EXPECT_FALSE(HasEnough(*too_few, Room::kLater));
 }
 
-TEST(GpuPickerTest, APodWaitsForAFullerDeviceThoughAnotherIsIdle) {  // spec 3 S5, T19
+TEST(GpuPickerTest, APodWaitsForAFullerDeviceAlthoughAnotherIsIdle) {  // spec 3 S5, T19
   const auto cluster =
       OneNode(2).Running(0.5, {"a"}).Leaving(0.5, {"a"}).With({.gpu_fraction = 0.5});
   const GpuPicker::Choice as_kai = Pick(*cluster, kPack);
@@ -129,7 +129,7 @@ TEST(GpuPickerTest, APodWaitsForAFullerDeviceThoughAnotherIsIdle) {  // spec 3 S
   EXPECT_FALSE(at_once.waits);
 }
 
-TEST(GpuPickerTest, ADeviceThatAllPodsAreLeavingIsAWholeOne) {  // spec 3 N11
+TEST(GpuPickerTest, ADeviceWithOnlyTerminatingPodsCountsAsWhole) {  // spec 3 N11
   const auto cluster = OneNode(1).Leaving(0.5, {"a"}).With({.gpu_fraction = 0.25});
   EXPECT_FALSE(Joins(*cluster));
   EXPECT_FALSE(HasEnough(*cluster, Room::kNow));
@@ -141,7 +141,7 @@ TEST(GpuPickerTest, ADeviceThatAllPodsAreLeavingIsAWholeOne) {  // spec 3 N11
 
 // spec 3 S4: if a pod would find room on one device now, KAI binds it to another device that is
 // still held.
-TEST(GpuPickerTest, AHeldDeviceIsNotIdleBecauseAnotherHasRoom) {
+TEST(GpuPickerTest, APodOnAHeldDeviceWaitsEvenIfAnotherDeviceHasRoom) {
   const auto cluster =
       OneNode(2).Running(0.5, {"a"}).Whole(/*leaves=*/true).With({.gpu_fraction = 0.5});
   const GpuPicker::Choice choice = Pick(*cluster, kSpread);
@@ -159,7 +159,7 @@ TEST(GpuPickerTest, APodAloneOnADeviceNeedsASlotForTheReservationPod) {  // spec
   EXPECT_TRUE(Pick(*by_name, kPack).needs_pod_slot);
 }
 
-TEST(GpuPickerTest, PodsWithoutGpusFindRoomOnAnySharedDevice) {  // spec 3 W8
+TEST(GpuPickerTest, PodsWithoutAGpuRequestFitOnAnySharedDevice) {  // spec 3 W8
   EXPECT_TRUE(Joins(*OneNode(1).Running(0.5, {"a"}).Running(0.5, {"a"}).With({})));
   EXPECT_FALSE(Joins(*OneNode(1).With({})));
   EXPECT_FALSE(Joins(*OneNode(2).Running(0.5, {"a"}).With({.gpus = 1})));

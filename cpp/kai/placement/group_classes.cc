@@ -22,7 +22,7 @@ GroupClasses::GroupClasses(const PodOrder& order, Sharing sharing)
   for (const PodGroupId group : lists.waiting) Add(group);
   for (const PodGroupId group : lists.notable) {
     const GroupClassId id = ClassOf(group);
-    if (!id.valid() || !classes_[id].is_shared) loners_.push_back(group);
+    if (!id.valid() || !classes_[id].is_shared) singles_.push_back(group);
   }
 }
 
@@ -144,14 +144,14 @@ void GroupClasses::Look(const absl::flat_hash_set<PodGroupId>& groups) {
   // Remove all groups first, because the remaining ones may have new ranks.
   for (const PodGroupId group : groups) {
     Remove(group);
-    Erase(group, &loners_);
+    Erase(group, &singles_);
   }
   const PodGroupLists& lists = cluster_.pod_groups().lists;
   for (const PodGroupId group : groups) {
     if (IsListed(group, lists.waiting)) Add(group);
     const GroupClassId id = ClassOf(group);
     if (IsListed(group, lists.notable) && (!id.valid() || !classes_[id].is_shared))
-      Insert(group, &loners_);
+      Insert(group, &singles_);
   }
 }
 
@@ -175,7 +175,7 @@ bool GroupClasses::IsListed(PodGroupId group, const std::vector<PodGroupId>& lis
 }
 
 size_t GroupClasses::HeapBytes() const {
-  return HeapBytesOfAll(classes_, free_, by_question_, question_, class_of_, loners_, by_age_);
+  return HeapBytesOfAll(classes_, free_, by_question_, question_, class_of_, singles_, by_age_);
 }
 
 }  // namespace kai

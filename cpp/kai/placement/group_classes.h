@@ -52,7 +52,7 @@ class GroupClasses {
     return cluster_.sub_groups().counts[groups.PodSetsOf(group).front()].active_used() > 0;
   }
   // Notable groups outside of shared classes, by age, then name: they have messages of their own.
-  std::span<const PodGroupId> loners() const { return loners_; }
+  std::span<const PodGroupId> singles() const { return singles_; }
 
   // Between cycles: for groups that were added or removed, or with pods that were added, removed or
   // changed.
@@ -98,7 +98,7 @@ class GroupClasses {
   GroupClassId last_;  // of the last added group: the next one is often the same
   Question question_;  // scratch
   IndexVector<PodGroupId, GroupClassId> class_of_;
-  std::vector<PodGroupId> loners_;
+  std::vector<PodGroupId> singles_;
   // The last result of classes(), while it is valid.
   mutable std::vector<GroupClassId> by_age_;
   mutable bool is_by_age_ = false;

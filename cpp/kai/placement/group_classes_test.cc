@@ -31,7 +31,7 @@ std::vector<std::string> ClassesOf(const ClusterMaker& maker, Sharing sharing = 
 }
 
 // Whether two groups are in one class.
-bool AskTheSame(const PodsSpec& a, const PodsSpec& b) {
+bool AreOfOneClass(const PodsSpec& a, const PodsSpec& b) {
   return ClassesOf(MakeCluster()
                        .Queue("ns")
                        .Queue("b")
@@ -43,7 +43,7 @@ bool AskTheSame(const PodsSpec& a, const PodsSpec& b) {
 
 const PodsSpec kGang = {.pods = 2, .gpus = 1, .min_member = 2};
 
-TEST(GroupClassesTest, GroupsThatAskTheSameAreTogetherByAge) {
+TEST(GroupClassesTest, GroupsWithEqualRequestsAreInOneClassSortedByAge) {
   const ClusterMaker maker = MakeCluster()
                                  .Node("n", {.gpus = 8})
                                  .Pending("ns/first", kGang)
@@ -54,22 +54,22 @@ TEST(GroupClassesTest, GroupsThatAskTheSameAreTogetherByAge) {
               ElementsAre("own: first", "own: other", "own: second"));
 }
 
-TEST(GroupClassesTest, AGroupThatDiffersInAnythingAsksForSomethingElse) {
-  EXPECT_TRUE(AskTheSame(kGang, kGang));
-  EXPECT_FALSE(AskTheSame(kGang, {.pods = 2, .gpus = 2, .min_member = 2}));
-  EXPECT_FALSE(AskTheSame(kGang, {.pods = 3, .gpus = 1, .min_member = 2}));
-  EXPECT_FALSE(AskTheSame(kGang, {.pods = 2, .gpus = 1, .min_member = 1}));
-  EXPECT_FALSE(AskTheSame(kGang, {.pods = 2, .gpus = 1, .mb = 1, .min_member = 2}));
-  EXPECT_FALSE(
-      AskTheSame(kGang, {.pods = 2, .gpus = 1, .node_selector = {{"zone", "a"}}, .min_member = 2}));
-  EXPECT_FALSE(AskTheSame(kGang, {.pods = 2, .gpus = 1, .min_member = 2, .priority = 75}));
-  EXPECT_FALSE(AskTheSame(
+TEST(GroupClassesTest, AnyDifferenceBetweenGroupsGivesTwoClasses) {
+  EXPECT_TRUE(AreOfOneClass(kGang, kGang));
+  EXPECT_FALSE(AreOfOneClass(kGang, {.pods = 2, .gpus = 2, .min_member = 2}));
+  EXPECT_FALSE(AreOfOneClass(kGang, {.pods = 3, .gpus = 1, .min_member = 2}));
+  EXPECT_FALSE(AreOfOneClass(kGang, {.pods = 2, .gpus = 1, .min_member = 1}));
+  EXPECT_FALSE(AreOfOneClass(kGang, {.pods = 2, .gpus = 1, .mb = 1, .min_member = 2}));
+  EXPECT_FALSE(AreOfOneClass(
+      kGang, {.pods = 2, .gpus = 1, .node_selector = {{"zone", "a"}}, .min_member = 2}));
+  EXPECT_FALSE(AreOfOneClass(kGang, {.pods = 2, .gpus = 1, .min_member = 2, .priority = 75}));
+  EXPECT_FALSE(AreOfOneClass(
       kGang, {.pods = 2, .gpus = 1, .min_member = 2, .preemptibility = "non-preemptible"}));
-  EXPECT_FALSE(AskTheSame(kGang, {.pods = 2, .gpus = 1, .queue = "b", .min_member = 2}));
-  EXPECT_FALSE(AskTheSame({.gpu_memory_mib = 40'000}, {.gpu_memory_mib = 10'000}));  // spec 2 W6
+  EXPECT_FALSE(AreOfOneClass(kGang, {.pods = 2, .gpus = 1, .queue = "b", .min_member = 2}));
+  EXPECT_FALSE(AreOfOneClass({.gpu_memory_mib = 40'000}, {.gpu_memory_mib = 10'000}));  // spec 2 W6
 }
 
-TEST(GroupClassesTest, WherePodsRunIsPartOfTheQuestion) {
+TEST(GroupClassesTest, TheNodesOfRunningPodsArePartOfTheClass) {
   const ClusterMaker maker = MakeCluster()
                                  .Node("n1")
                                  .Node("n2")
@@ -83,7 +83,7 @@ TEST(GroupClassesTest, WherePodsRunIsPartOfTheQuestion) {
       << "each has a message of its own";
 }
 
-TEST(GroupClassesTest, SubGroupsArePartOfTheQuestion) {
+TEST(GroupClassesTest, SubGroupsArePartOfTheClass) {
   const auto tree = [](const char* name, int64_t first, std::optional<int64_t> needed) {
     PodGroupRow row;
     row.namespace_name = "ns";
@@ -101,7 +101,7 @@ TEST(GroupClassesTest, SubGroupsArePartOfTheQuestion) {
   EXPECT_EQ(ClassesOf(maker).size(), 3);
 }
 
-TEST(GroupClassesTest, LonersAreNotableAndOfNoSharedClass) {
+TEST(GroupClassesTest, GroupsWithRunningPodsHaveTheirOwnClass) {
   Rooms rooms(MakeCluster()
                   .Node("n", {.gpus = 8})
                   .Pending("ns/waits", {.gpus = 1})
@@ -111,11 +111,11 @@ TEST(GroupClassesTest, LonersAreNotableAndOfNoSharedClass) {
                   .Running("ns/broken", {.gpus = 1, .node = "n", .min_member = 2})
                   .Build());
   const GroupClasses classes(rooms.order(), Sharing::kYes);
-  EXPECT_THAT(classes.loners(), ElementsAre(rooms.Group("ns/grows"), rooms.Group("ns/broken")));
+  EXPECT_THAT(classes.singles(), ElementsAre(rooms.Group("ns/grows"), rooms.Group("ns/broken")));
   EXPECT_FALSE(classes.ClassOf(rooms.Group("ns/runs")).valid());
 }
 
-TEST(GroupClassesTest, AGroupThatGotANodeHasChanged) {
+TEST(GroupClassesTest, AGroupWithANewlyPlacedPodHasChanged) {
   Rooms rooms(MakeCluster().Node("n", {.gpus = 8}).Pending("ns/a", kGang).Build());
   const GroupClasses classes(rooms.order(), Sharing::kYes);
   EXPECT_FALSE(classes.HasChanged(rooms.Group("ns/a")));
@@ -123,7 +123,7 @@ TEST(GroupClassesTest, AGroupThatGotANodeHasChanged) {
   EXPECT_TRUE(classes.HasChanged(rooms.Group("ns/a")));
 }
 
-TEST(GroupClassesTest, WhatIsGoneAndComesAgainIsFiledAnew) {
+TEST(GroupClassesTest, GroupsThatReturnAreClassifiedAgain) {
   Rooms rooms(MakeCluster().Node("n").Pending("ns/a").Pending("ns/b").Pending("ns/c").Build());
   GroupClasses classes(rooms.order(), Sharing::kYes);
   const GroupClassId before = classes.ClassOf(rooms.Group("ns/a"));
@@ -131,7 +131,7 @@ TEST(GroupClassesTest, WhatIsGoneAndComesAgainIsFiledAnew) {
   ASSERT_THAT(classes.classes(), ElementsAre(before));
   EXPECT_THAT(classes.GroupsOf(before),
               ElementsAre(rooms.Group("ns/a"), rooms.Group("ns/b"), rooms.Group("ns/c")));
-  EXPECT_THAT(classes.loners(), IsEmpty());
+  EXPECT_THAT(classes.singles(), IsEmpty());
 }
 
 }  // namespace

@@ -28,13 +28,13 @@ class GroupPartTest : public testing::Test {
   GroupPart part_{placing_};
 };
 
-TEST_F(GroupPartTest, WithoutAPartAllIsAsInThePlacingOrder) {
+TEST_F(GroupPartTest, WithoutAPartThePlacingOrderApplies) {
   EXPECT_FALSE(part_.group().valid());
   EXPECT_FALSE(part_.HoldsBack(Pod("ns/g-0")));
   EXPECT_EQ(MinimumOf("ns/g"), 3);
 }
 
-TEST_F(GroupPartTest, APartHoldsTheOthersBackAndNeedsNoMoreThanIsThere) {
+TEST_F(GroupPartTest, APartHoldsOtherPodsBackAndLowersTheMinimum) {
   part_.Narrow(Group("ns/g"), std::vector{Pod("ns/g-1")});
   EXPECT_FALSE(part_.HoldsBack(Pod("ns/g-1")));
   EXPECT_TRUE(part_.HoldsBack(Pod("ns/g-0")));
@@ -45,7 +45,7 @@ TEST_F(GroupPartTest, APartHoldsTheOthersBackAndNeedsNoMoreThanIsThere) {
       << "the placing order does not change";
 }
 
-TEST_F(GroupPartTest, BetweenPartsNoPodWaitsAndAfterThemAllDo) {
+TEST_F(GroupPartTest, BetweenPartsAllPodsAreHeldBackAndAfterForgetNone) {
   part_.Narrow(Group("ns/g"), std::vector{Pod("ns/g-1")});
   part_.Widen();
   EXPECT_TRUE(part_.HoldsBack(Pod("ns/g-1")));
@@ -58,7 +58,7 @@ TEST_F(GroupPartTest, BetweenPartsNoPodWaitsAndAfterThemAllDo) {
   EXPECT_EQ(MinimumOf("ns/g"), 3);
 }
 
-TEST_F(GroupPartTest, ThePartOfAnotherGroupEndsIt) {
+TEST_F(GroupPartTest, APartOfAnotherGroupReplacesIt) {
   part_.Narrow(Group("ns/g"), std::vector{Pod("ns/g-1")});
   part_.Narrow(Group("ns/h"), std::vector{Pod("ns/h-0")});
   EXPECT_FALSE(part_.HoldsBack(Pod("ns/g-0")));

@@ -22,7 +22,7 @@ GroupPlacer::Result GroupPlacer::Place(PodGroupId group, Mode mode, Statement* s
   std::vector<SubGroupId> passed_over;
   while (mode == Mode::kReal) {
     const auto spare = std::ranges::find_if(
-        attempt.failed, [&](SubGroupId set) { return order_->CanDoWithout(set, passed_over); });
+        attempt.failed, [&](SubGroupId set) { return order_->IsOptional(set, passed_over); });
     if (spare == attempt.failed.end()) return result;
     passed_over.push_back(*spare);
     pods = order_->PodsToPlace(group, passed_over);
@@ -58,7 +58,7 @@ bool GroupPlacer::IsInItsDomains(PodGroupId group) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
   for (const SubGroupId pod_set : order_->PodSetsOf(group)) {
     for (SubGroupId set = pod_set; set.valid(); set = sets.parent[set]) {
-      if (!AsksForDomain(set)) continue;
+      if (!NeedsDomain(set)) continue;
       const TopologyConstraint& constraint = cluster_.topology_constraints()[sets.topology[set]];
       if (!constraint.tree.valid() || constraint.required_depth <= 0) continue;
       const DomainTree& tree = cluster_.topologies()[constraint.tree];
@@ -87,7 +87,7 @@ bool GroupPlacer::TryToPlace(PodGroupId group, std::span<const PodId> pods, Atte
   }
   const NodeSubset nodes = NodeSubset::All();
   return PlaceSet(cluster_.pod_groups().root[group], pods, {.nodes = &nodes, .scores = nullptr},
-                  attempt, NobodyElse);
+                  attempt, NoOthers);
 }
 
 bool GroupPlacer::NodeAllowance::Allows(double gpus) const {
@@ -100,27 +100,27 @@ QueueRefuses GroupPlacer::NodeAllowance::Why(double gpus) const {
 }
 
 GroupPlacer::QueueRefusal GroupPlacer::NodeAllowance::RefusalWith(double gpus) const {
-  return placer_.RefusalOfQueues(group_,
-                                 AskedAmount(placer_.options_.adding, requested_.WithGpus(gpus)));
+  return placer_.RefusalOfQueues(
+      group_, RequestedAmount(placer_.options_.adding, requested_.WithGpus(gpus)));
 }
 
 GroupPlacer::QueueRefusal GroupPlacer::RefusalOfQueues(PodGroupId group,
                                                        std::span<const PodId> pods) const {
-  AskedAmount asked(options_.adding);
-  for (const PodId pod : pods) asked += cluster_.ClassOf(pod).gate_requested;
-  return RefusalOfQueues(group, asked);
+  RequestedAmount requested(options_.adding);
+  for (const PodId pod : pods) requested += cluster_.ClassOf(pod).gate_requested;
+  return RefusalOfQueues(group, requested);
 }
 
 GroupPlacer::QueueRefusal GroupPlacer::RefusalOfQueues(PodGroupId group,
-                                                       const AskedAmount& asked) const {
+                                                       const RequestedAmount& requested) const {
   const QueueId queue = cluster_.pod_groups().queue[group];
-  CapacityAnswer answer = CheckLimit(shares_->table(), queue, asked);
+  CapacityAnswer answer = CheckLimit(shares_->table(), queue, requested);
   if (answer.fits() && cluster_.pod_groups().preemptible[group] == 0)
-    answer = CheckNonPreemptibleQuota(shares_->table(), queue, asked);
+    answer = CheckNonPreemptibleQuota(shares_->table(), queue, requested);
   if (answer.fits()) return std::nullopt;
 
   QueueBound bound{
-      .queue = answer.queue, .resource = answer.resource, .requested = asked[answer.resource]};
+      .queue = answer.queue, .resource = answer.resource, .requested = requested[answer.resource]};
   const QueueView over = (*shares_)[answer.queue];
   if (answer.reason == CapacityReason::kOverLimit) {
     bound.bound = over[answer.resource].limit;
@@ -164,13 +164,13 @@ std::vector<NodeId> GroupPlacer::HeldNodes(SubGroupId set, std::span<const PodId
 bool GroupPlacer::PlaceSet(SubGroupId set, std::span<const PodId> pods,
                            const NodeSearch::Area& area, Attempt* attempt, Others others) {
   if (pods.empty()) return others();
-  const bool placed = AsksForDomain(set) ? PlaceInDomain(set, pods, area, attempt, others)
-                                         : PlaceMembers(set, pods, area, attempt, others);
+  const bool placed = NeedsDomain(set) ? PlaceInDomain(set, pods, area, attempt, others)
+                                       : PlaceMembers(set, pods, area, attempt, others);
   if (!placed) attempt->failed.push_back(set);
   return placed;
 }
 
-bool GroupPlacer::AsksForDomain(SubGroupId set) const {
+bool GroupPlacer::NeedsDomain(SubGroupId set) const {
   const TopologyConstraintId id = cluster_.sub_groups().topology[set];
   if (domains_ == nullptr || !id.valid()) return false;
   const TopologyConstraint& constraint = cluster_.topology_constraints()[id];
@@ -225,7 +225,7 @@ bool GroupPlacer::PlaceSplit(const DomainSearch::Question& question, SubGroupId 
   for (const DomainSearch::Part& part : parts) rooms.push_back(part.room);
   for (const NodeId node : question.held) {
     for (size_t i = 0; i < parts.size(); ++i) {
-      if (StandsIn(*answer.tree, parts[i].domain, node)) ++standing[i];
+      if (IsInDomain(*answer.tree, parts[i].domain, node)) ++standing[i];
     }
   }
   const Statement::Checkpoint start = attempt->statement->Mark();
@@ -246,7 +246,7 @@ bool GroupPlacer::PlaceSplit(const DomainSearch::Question& question, SubGroupId 
       const auto count = static_cast<size_t>((*split)[i]);
       const NodeSubset nodes = domains_->NodesOf(answer, parts[i].domain, question.within);
       if (!PlaceMembers(set, question.pods.subspan(next, count),
-                        {.nodes = &nodes, .scores = area.scores}, attempt, NobodyElse))
+                        {.nodes = &nodes, .scores = area.scores}, attempt, NoOthers))
         failed = i;
       next += count;
     }
@@ -305,7 +305,7 @@ bool GroupPlacer::PlaceMembers(SubGroupId set, std::span<const PodId> pods,
       placed = PlaceChildren(children, pods, area, attempt, others);
     } else {
       for (const SubGroupId child : children) {
-        placed = PlaceSet(child, PodsBelow(child, pods), area, attempt, NobodyElse);
+        placed = PlaceSet(child, PodsBelow(child, pods), area, attempt, NoOthers);
         if (!placed) break;
       }
       placed = placed && others();

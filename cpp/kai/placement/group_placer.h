@@ -104,7 +104,7 @@ class GroupPlacer {
   }
 
   QueueRefusal RefusalOfQueues(PodGroupId group, std::span<const PodId> pods) const;
-  QueueRefusal RefusalOfQueues(PodGroupId group, const AskedAmount& asked) const;
+  QueueRefusal RefusalOfQueues(PodGroupId group, const RequestedAmount& requested) const;
   // One attempt, on its way down the tree of sub-groups.
   struct Attempt {
     Mode mode;
@@ -113,11 +113,11 @@ class GroupPlacer {
     int tries_left = kMostTries;          // of domains, if choices can be taken back
     std::vector<SubGroupId> failed = {};  // the last set without a place, and its ancestors
   };
-  bool AsksForDomain(SubGroupId set) const;
+  bool NeedsDomain(SubGroupId set) const;
   bool TryToPlace(PodGroupId group, std::span<const PodId> pods, Attempt* attempt);
   // Whether all other sets find a place as well, if choices can be taken back for them.
   using Others = absl::FunctionRef<bool()>;
-  static bool NobodyElse() { return true; }
+  static bool NoOthers() { return true; }
   // Places the pods below the set on these nodes, in one of the domains that it requires.
   bool PlaceSet(SubGroupId set, std::span<const PodId> pods, const NodeSearch::Area& area,
                 Attempt* attempt, Others others);

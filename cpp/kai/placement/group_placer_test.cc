@@ -23,7 +23,7 @@ GroupPlacer::Result Place(Rooms* rooms, std::string_view group, Mode mode = Mode
 }
 
 // The last reason in KAI's event for a failed attempt, and its subject.
-struct Told {
+struct ReportedError {
   std::string_view code;
   std::string_view name;
   std::string message;
@@ -32,7 +32,7 @@ struct Told {
   bool below_minimum = false;
   QueueId queue;
 };
-Told LastOf(Rooms& rooms, const GroupPlacer::Result& result) {
+ReportedError LastOf(Rooms& rooms, const GroupPlacer::Result& result) {
   const Cluster& cluster = rooms.cluster();
   const std::vector<Reason>& reasons = result.reasons;
   EXPECT_FALSE(reasons.empty());
@@ -41,18 +41,18 @@ Told LastOf(Rooms& rooms, const GroupPlacer::Result& result) {
   const PodId first(0);  // any pod: the reasons here do not contain its group
   const EventError event = EventErrorOf(is_gang ? reasons[reasons.size() - 2] : reasons.back(),
                                         cluster.pods().group[first], cluster);
-  Told told{.code = CodeOf(reasons.back()),
-            .name = event.name,
-            .message = event.message,
-            .pod = PodOf(reasons.back()),
-            .pod_message = {},
-            .below_minimum = is_gang,
-            .queue = {}};
+  ReportedError error{.code = CodeOf(reasons.back()),
+                      .name = event.name,
+                      .message = event.message,
+                      .pod = PodOf(reasons.back()),
+                      .pod_message = {},
+                      .below_minimum = is_gang,
+                      .queue = {}};
   if (const auto* no_node = std::get_if<NoNode>(&reasons.back()))
-    told.pod_message = TextOf(*no_node->cause, no_node->pod, cluster);
-  if (const auto* over = std::get_if<OverLimit>(&reasons.back())) told.queue = over->queue;
-  if (const auto* over = std::get_if<OverQuota>(&reasons.back())) told.queue = over->queue;
-  return told;
+    error.pod_message = TextOf(*no_node->cause, no_node->pod, cluster);
+  if (const auto* over = std::get_if<OverLimit>(&reasons.back())) error.queue = over->queue;
+  if (const auto* over = std::get_if<OverQuota>(&reasons.back())) error.queue = over->queue;
+  return error;
 }
 
 // ---- placing
@@ -100,7 +100,7 @@ TEST(GroupPlacerTest, AGroupThatCannotBePlacedLeavesNoTrace) {
   EXPECT_EQ(rooms.statement().ChangesSince(0).size(), size_t{2});
 }
 
-TEST(GroupPlacerTest, AGangGetsItsPodsAllAtOnce) {
+TEST(GroupPlacerTest, AllPodsOfAGangArePlacedTogether) {
   Rooms rooms(MakeCluster()
                   .Node("n1", {.gpus = 2})
                   .Node("n2", {.gpus = 2})
@@ -125,7 +125,7 @@ TEST(GroupPlacerTest, AGangThatDoesNotFitWholeLeavesNoTrace) {
   EXPECT_EQ(rooms.cluster().pods().status, status);
 }
 
-TEST(GroupPlacerTest, WhatTheStatementHadBeforeStays) {
+TEST(GroupPlacerTest, EarlierChangesOfTheStatementStay) {
   Rooms rooms(MakeCluster()
                   .Node("n1", {.gpus = 2})
                   .Pending("ns/first", {.gpus = 1})
@@ -136,7 +136,7 @@ TEST(GroupPlacerTest, WhatTheStatementHadBeforeStays) {
   EXPECT_THAT(rooms.Placements(), ElementsAre("ns/first-0 n1"));
 }
 
-TEST(GroupPlacerTest, PodsThatHaveToWaitArePromisedTheirNode) {
+TEST(GroupPlacerTest, PodsThatHaveToWaitArePipelined) {
   Rooms rooms(MakeCluster()
                   .Node("n1", {.gpus = 2})
                   .Releasing("ns/old", {.gpus = 1, .node = "n1"})
@@ -146,7 +146,7 @@ TEST(GroupPlacerTest, PodsThatHaveToWaitArePromisedTheirNode) {
   EXPECT_THAT(rooms.Placements(), ElementsAre("ns/g-0 n1", "ns/g-1 n1 later"));
 }
 
-TEST(GroupPlacerTest, InSimulationEverythingWaitsAlsoForWhatIsIdle) {  // spec 2 P4
+TEST(GroupPlacerTest, InSimulationAllPodsArePipelinedEvenToIdleResources) {  // spec 2 P4
   Rooms rooms(MakeCluster()
                   .Node("n1", {.gpus = 2})
                   .Pending("ns/g", {.pods = 2, .gpus = 1, .min_member = 2})
@@ -155,14 +155,14 @@ TEST(GroupPlacerTest, InSimulationEverythingWaitsAlsoForWhatIsIdle) {  // spec 2
   EXPECT_THAT(rooms.Placements(), ElementsAre("ns/g-0 n1 later", "ns/g-1 n1 later"));
 }
 
-TEST(GroupPlacerTest, InSimulationNothingIsExplained) {
+TEST(GroupPlacerTest, InSimulationNoReasonsAreRecorded) {
   Rooms rooms(MakeCluster().Node("n1").Pending("ns/g", {.millicpu = 64'001}).Build());
   const GroupPlacer::Result result = Place(&rooms, "ns/g", Mode::kSimulate);
   EXPECT_FALSE(result.placed);
   EXPECT_TRUE(result.reasons.empty());
 }
 
-TEST(GroupPlacerTest, AGroupWithNothingToPlaceIsNeitherPlacedNorAtFault) {
+TEST(GroupPlacerTest, AGroupWithoutPodsToPlaceIsNeitherPlacedNorFailed) {
   Rooms rooms(MakeCluster().Node("n1").Running("ns/g", {.node = "n1"}).Build());
   const GroupPlacer::Result result = Place(&rooms, "ns/g");
   EXPECT_FALSE(result.placed);
@@ -191,7 +191,7 @@ TEST(GroupPlacerTest, SubGroupsArePlacedInTheirOrder) {
   EXPECT_THAT(rooms.Placements(), ElementsAre("ns/g-2 n1", "ns/g-0 n1", "ns/g-1 n1"));
 }
 
-TEST(GroupPlacerTest, ASubGroupThatFailsTakesItsSiblingsBack) {
+TEST(GroupPlacerTest, ASubGroupThatFailsUndoesItsSiblings) {
   Rooms rooms(TwoSubGroups().Node("n1", {.gpus = 2}).Build());
   EXPECT_FALSE(Place(&rooms, "ns/g").placed);
   EXPECT_THAT(rooms.Placements(), IsEmpty());
@@ -199,7 +199,7 @@ TEST(GroupPlacerTest, ASubGroupThatFailsTakesItsSiblingsBack) {
 
 // ---- sets that do not need all sub-groups (switch optional_members, spec 4 W5)
 
-TEST(GroupPlacerTest, WhereOneSubGroupFindsNoPlaceAnotherIsTried) {
+TEST(GroupPlacerTest, IfOneSubGroupFindsNoPlaceAnotherIsTried) {
   ClusterMaker maker = GroupOf({Leaf("a", 1), Leaf("b", 1)}, 1)
                            .Node("n1", {.gpus = 2})
                            .Pending("ns/g", {.gpus = 4, .subgroup = "a"})
@@ -222,7 +222,7 @@ TEST(GroupPlacerTest, ExtrasThatFindNoPlaceAreTriedOnce) {
 
 // ---- gates (spec 1 F77, F78)
 
-TEST(GroupPlacerGateTest, ALimitHoldsForAllPodsOfTheAttemptTogether) {
+TEST(GroupPlacerGateTest, ALimitAppliesToAllPodsOfTheAttemptTogether) {
   Rooms rooms(MakeCluster()
                   .Queue("team", {.limit_gpus = 4})
                   .Node("n1", {.gpus = 8})
@@ -232,31 +232,31 @@ TEST(GroupPlacerGateTest, ALimitHoldsForAllPodsOfTheAttemptTogether) {
                   .Build());
   const GroupPlacer::Result result = Place(&rooms, "team/more");
   EXPECT_FALSE(result.placed);
-  const Told told = LastOf(rooms, result);
-  EXPECT_EQ(told.code, reason_codes::kOverLimit);
-  EXPECT_EQ(told.name, "OverLimit");
-  EXPECT_EQ(told.queue, QueueNamed(rooms.cluster(), "team"));
-  EXPECT_EQ(told.message,
+  const ReportedError error = LastOf(rooms, result);
+  EXPECT_EQ(error.code, reason_codes::kOverLimit);
+  EXPECT_EQ(error.name, "OverLimit");
+  EXPECT_EQ(error.queue, QueueNamed(rooms.cluster(), "team"));
+  EXPECT_EQ(error.message,
             "team quota has reached the allowable limit of GPUs. Limit is 4 GPUs, currently 2 GPUs "
             "allocated and workload requested 3 GPUs");
   EXPECT_TRUE(Place(&rooms, "team/fits").placed) << "exactly the limit is allowed";
 }
 
-TEST(GroupPlacerGateTest, TheLimitOfAnyAncestorHoldsAndIsNamed) {
+TEST(GroupPlacerGateTest, TheLimitOfAnyAncestorAppliesAndIsNamed) {
   Rooms rooms(MakeCluster()
                   .Queue("org", {.limit_gpus = 1, .display_name = "The Organisation"})
                   .Queue("team", {.parent = "org"})
                   .Node("n1", {.gpus = 8})
                   .Pending("team/g", {.gpus = 2})
                   .Build());
-  const Told told = LastOf(rooms, Place(&rooms, "team/g"));
-  EXPECT_EQ(told.queue, QueueNamed(rooms.cluster(), "org"));
-  EXPECT_EQ(told.message,
+  const ReportedError error = LastOf(rooms, Place(&rooms, "team/g"));
+  EXPECT_EQ(error.queue, QueueNamed(rooms.cluster(), "org"));
+  EXPECT_EQ(error.message,
             "The Organisation quota has reached the allowable limit of GPUs. Limit is 1 GPUs, "
             "currently 0 GPUs allocated and workload requested 2 GPUs");
 }
 
-TEST(GroupPlacerGateTest, CpuAndMemoryAreSaidInCoresAndGigabytes) {
+TEST(GroupPlacerGateTest, CpuAndMemoryAreReportedInCoresAndGigabytes) {
   Rooms rooms(MakeCluster()
                   .Queue("cpu", {.limit_millicpu = 1500})
                   .Queue("memory", {.limit_mb = 2500})
@@ -272,7 +272,7 @@ TEST(GroupPlacerGateTest, CpuAndMemoryAreSaidInCoresAndGigabytes) {
             "GB allocated and workload requested 3 GB");
 }
 
-TEST(GroupPlacerGateTest, AResourceThatIsNotAskedForIsNotLookedAt) {
+TEST(GroupPlacerGateTest, AResourceThatIsNotRequestedIsNotChecked) {
   Rooms rooms(MakeCluster()
                   .Queue("team", {.limit_gpus = 1})
                   .Node("n1", {.gpus = 8})
@@ -282,7 +282,7 @@ TEST(GroupPlacerGateTest, AResourceThatIsNotAskedForIsNotLookedAt) {
   EXPECT_TRUE(Place(&rooms, "team/g").placed);
 }
 
-TEST(GroupPlacerGateTest, AGroupThatCannotBePreemptedStaysWithinTheQuota) {
+TEST(GroupPlacerGateTest, ANonPreemptibleGroupStaysWithinTheQuota) {
   Rooms rooms(
       MakeCluster()
           .Queue("team", {.deserved_gpus = 2})
@@ -294,11 +294,11 @@ TEST(GroupPlacerGateTest, AGroupThatCannotBePreemptedStaysWithinTheQuota) {
           .Pending("team/softer", {.gpus = 2})
           .Build());
   const GroupPlacer::Result result = Place(&rooms, "team/hard");
-  const Told told = LastOf(rooms, result);
-  EXPECT_EQ(told.code, reason_codes::kNonPreemptibleOverQuota);
-  EXPECT_EQ(told.name, "NonPreemptibleOverQuota");
+  const ReportedError error = LastOf(rooms, result);
+  EXPECT_EQ(error.code, reason_codes::kNonPreemptibleOverQuota);
+  EXPECT_EQ(error.name, "NonPreemptibleOverQuota");
   EXPECT_EQ(
-      told.message,
+      error.message,
       "Non-preemptible workload is over quota. Workload requested 2 GPUs, but team quota is 2 "
       "GPUs, while 1 GPUs are already allocated for non-preemptible pods. Use a preemptible "
       "workload to go over quota.");
@@ -306,7 +306,7 @@ TEST(GroupPlacerGateTest, AGroupThatCannotBePreemptedStaysWithinTheQuota) {
   EXPECT_TRUE(Place(&rooms, "team/softer").placed) << "preemptible pods may exceed it";
 }
 
-TEST(GroupPlacerGateTest, TheQuotaOfAnyAncestorHolds) {
+TEST(GroupPlacerGateTest, TheQuotaOfAnyAncestorApplies) {
   Rooms rooms(MakeCluster()
                   .Queue("org", {.deserved_gpus = 1})
                   .Queue("team", {.parent = "org", .deserved_gpus = 8})
@@ -316,7 +316,7 @@ TEST(GroupPlacerGateTest, TheQuotaOfAnyAncestorHolds) {
   EXPECT_EQ(LastOf(rooms, Place(&rooms, "team/g")).queue, QueueNamed(rooms.cluster(), "org"));
 }
 
-TEST(GroupPlacerGateTest, TheLimitIsAskedBeforeTheQuota) {
+TEST(GroupPlacerGateTest, TheLimitIsCheckedBeforeTheQuota) {
   Rooms rooms(MakeCluster()
                   .Queue("team", {.deserved_gpus = 1, .limit_gpus = 1})
                   .Node("n1", {.gpus = 8})
@@ -335,7 +335,7 @@ TEST(GroupPlacerGateTest, WithoutThePluginNothingIsChecked) {
   EXPECT_TRUE(Place(&rooms, "team/g").placed);
 }
 
-TEST(GroupPlacerGateTest, ALimitForbidsTheNodesWhereThePodCountsForMore) {  // spec 1 F79
+TEST(GroupPlacerGateTest, ALimitForbidsNodesOnWhichThePodCountsForMore) {  // spec 1 F79
   Rooms rooms(MakeCluster()
                   .Queue("team", {.limit_gpus = 0.2})
                   .Node("n1", {.gpus = 1, .labels = {{"nvidia.com/gpu.memory", "1000"}}})
@@ -352,7 +352,7 @@ TEST(GroupPlacerGateTest, ALimitForbidsTheNodesWhereThePodCountsForMore) {  // s
   EXPECT_THAT(rooms.Placements(), ElementsAre("team/g-0 n1")) << "nodes are not checked";
 }
 
-TEST(GroupPlacerGateTest, WhatWasPlacedBeforeCounts) {
+TEST(GroupPlacerGateTest, EarlierPlacementsCount) {
   Rooms rooms(MakeCluster()
                   .Queue("team", {.limit_gpus = 2})
                   .Node("n1", {.gpus = 8})
@@ -371,47 +371,47 @@ TEST(GroupPlacerGateTest, WhatWasPlacedBeforeCounts) {
 constexpr char kNoGpus[] =
     "no nodes with enough resources were found: 1 node(s) didn't have enough resources: GPUs.";
 
-TEST(GroupPlacerErrorTest, APodThatIsNoGangIsNamed) {
+TEST(GroupPlacerErrorTest, TheMessageOfASinglePodNamesThePod) {
   Rooms rooms(MakeCluster()
                   .Node("n1", {.gpus = 1})
                   .Running("ns/old", {.gpus = 1, .node = "n1"})
                   .Pending("ns/g", {.gpus = 1})
                   .Build());
-  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
-  EXPECT_EQ(told.code, reason_codes::kNotEnoughGpus);
-  EXPECT_EQ(told.name, "PodSchedulingErrors");
-  EXPECT_EQ(told.pod, rooms.Pod("ns/g-0"));
-  EXPECT_EQ(told.pod_message, kNoGpus);
-  EXPECT_EQ(told.message,
+  const ReportedError error = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_EQ(error.code, reason_codes::kNotEnoughGpus);
+  EXPECT_EQ(error.name, "PodSchedulingErrors");
+  EXPECT_EQ(error.pod, rooms.Pod("ns/g-0"));
+  EXPECT_EQ(error.pod_message, kNoGpus);
+  EXPECT_EQ(error.message,
             std::string("Resources were not found for pod ns/g-0 due to: ") + kNoGpus);
 }
 
-TEST(GroupPlacerErrorTest, AGangSaysHowFarItCame) {
+TEST(GroupPlacerErrorTest, TheMessageOfAGangCountsItsPlacedPods) {
   Rooms rooms(MakeCluster()
                   .Node("n1", {.gpus = 2})
                   .Pending("ns/g", {.pods = 3, .gpus = 1, .min_member = 3})
                   .Build());
-  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
-  EXPECT_TRUE(told.below_minimum);
-  EXPECT_EQ(told.message,
+  const ReportedError error = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_TRUE(error.below_minimum);
+  EXPECT_EQ(error.message,
             std::string("Resources were found for 2 pods while 3 are required for gang scheduling. "
                         "Additional pods cannot be scheduled due to: ") +
                 kNoGpus);
 }
 
-TEST(GroupPlacerErrorTest, AGangThatHasItsMinimumSpeaksOfThePodAgain) {
+TEST(GroupPlacerErrorTest, TheMessageOfAGangWithItsMinimumNamesThePod) {
   Rooms rooms(MakeCluster()
                   .Node("n1", {.gpus = 2})
                   .Running("ns/g", {.pods = 2, .gpus = 1, .node = "n1", .min_member = 2})
                   .Pending("ns/g", {.gpus = 1})
                   .Build());
-  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
-  EXPECT_FALSE(told.below_minimum);
-  EXPECT_EQ(told.message,
+  const ReportedError error = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_FALSE(error.below_minimum);
+  EXPECT_EQ(error.message,
             std::string("Resources were not found for pod ns/g-2 due to: ") + kNoGpus);
 }
 
-TEST(GroupPlacerErrorTest, PodsThatLeaveStillCountTowardsHavingTheMinimum) {
+TEST(GroupPlacerErrorTest, TerminatingPodsStillCountTowardsTheMinimum) {
   // Counts active-used pods, not active-allocated ones: the attempt is about the missing pod, the
   // message is not.
   Rooms rooms(MakeCluster()
@@ -424,35 +424,35 @@ TEST(GroupPlacerErrorTest, PodsThatLeaveStillCountTowardsHavingTheMinimum) {
             std::string("Resources were not found for pod ns/g-2 due to: ") + kNoGpus);
 }
 
-TEST(GroupPlacerErrorTest, ASubGroupIsNamed) {
+TEST(GroupPlacerErrorTest, TheMessageNamesTheSubGroup) {
   Rooms rooms(TwoSubGroups().Node("n1", {.gpus = 2}).Build());
-  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
-  EXPECT_TRUE(told.below_minimum);
-  EXPECT_EQ(told.message,
+  const ReportedError error = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_TRUE(error.below_minimum);
+  EXPECT_EQ(error.message,
             std::string("Resources were found for 1 pods from all sub-groups while sub-group "
                         "workers requires 2 pods for gang scheduling. Additional pods cannot be "
                         "scheduled in this sub-group due to: ") +
                 kNoGpus);
 }
 
-TEST(GroupPlacerErrorTest, AnOnlySubGroupIsNamedToo) {
+TEST(GroupPlacerErrorTest, TheMessageNamesAnOnlySubGroupToo) {
   Rooms rooms(GroupOf({Leaf("workers", 2)})
                   .Pending("ns/g", {.pods = 2, .gpus = 1, .subgroup = "workers"})
                   .Node("n1", {.gpus = 1})
                   .Build());
-  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
-  EXPECT_TRUE(told.below_minimum);
-  EXPECT_THAT(told.message, testing::HasSubstr("while sub-group workers requires 2 pods"));
+  const ReportedError error = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_TRUE(error.below_minimum);
+  EXPECT_THAT(error.message, testing::HasSubstr("while sub-group workers requires 2 pods"));
 }
 
-TEST(GroupPlacerErrorTest, APodLargerThanAnyNodeKeepsItsOwnWords) {
+TEST(GroupPlacerErrorTest, APodLargerThanAnyNodeKeepsItsOwnMessage) {
   Rooms rooms(MakeCluster().Node("n1", {.gpus = 1}).Pending("ns/g", {.gpus = 2}).Build());
-  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
-  EXPECT_EQ(told.pod_message,
+  const ReportedError error = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_EQ(error.pod_message,
             "Scheduling conditions were not met for pod ns/g-0:\nMaxNodePoolResources: The pod "
             "ns/g-0 requires GPU: 2, CPU: 1 (cores), memory: 0 (GB), pods: 1. Max GPU resources "
             "available in a single node in the default node-pool is topped at 1.\n");
-  EXPECT_EQ(told.message, "Resources were not found for pod ns/g-0 due to: " + told.pod_message);
+  EXPECT_EQ(error.message, "Resources were not found for pod ns/g-0 due to: " + error.pod_message);
 }
 
 }  // namespace

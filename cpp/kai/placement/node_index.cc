@@ -70,7 +70,7 @@ void NodeIndex::Build() {
     items[entries_[i].group].push_back(ItemOf(static_cast<int32_t>(i)));
   }
   for (size_t group = 0; group < groups(); ++group) {
-    std::ranges::sort(items[group], RoomTree::StandsBefore);
+    std::ranges::sort(items[group], RoomTree::IsBefore);
     trees_[group].Build(items[group], [this](int32_t place, std::span<double> row) {
       WriteRow(At(place).node, row);
     });

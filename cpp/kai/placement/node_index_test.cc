@@ -70,7 +70,7 @@ TEST(NodeIndexTest, BinpackPrefersTheFullestNodeThatStillFits) {
   EXPECT_THAT(Bests(*cluster, index, kWithGpus, "ns/two-0", Room::kNow), ElementsAre("b", "a"));
 }
 
-TEST(NodeIndexTest, FollowsTheNodesThatWereTouched) {
+TEST(NodeIndexTest, FollowsTheTouchedNodes) {
   const auto cluster = MakeCluster()
                            .Node("a", {.gpus = 8})
                            .Node("b", {.gpus = 4})
@@ -89,7 +89,7 @@ TEST(NodeIndexTest, FollowsTheNodesThatWereTouched) {
   EXPECT_EQ(index.FirstFit(kWithGpus, request, all_ok, Room::kNow), NodeNamed(*cluster, "a"));
 }
 
-TEST(NodeIndexTest, TakesTheFirstThatPassesATestAndCountsItsKeys) {
+TEST(NodeIndexTest, ReturnsTheFirstNodeThatPassesATestAndCountsItsKeys) {
   const auto cluster = MakeCluster()
                            .Node("a", {.gpus = 8})
                            .Node("b", {.gpus = 8})
@@ -101,13 +101,13 @@ TEST(NodeIndexTest, TakesTheFirstThatPassesATestAndCountsItsKeys) {
   EXPECT_EQ(index.CountKeys(), 2) << "8 and 1";
   const std::vector<uint8_t> all_ok(cluster->node_classes().size(), 1);
   const auto is_b = [&](NodeId node) { return node == NodeNamed(*cluster, "b"); };
-  const auto is_nobody = [](NodeId) { return false; };
+  const auto accepts_none = [](NodeId) { return false; };
   const auto find = [&](NodeIndex::Test test) {
     return index.FirstFit(kWithGpus, cluster->RequestOf(PodNamed(*cluster, "ns/one-0")), all_ok,
                           Room::kNow, nullptr, &test);
   };
   EXPECT_EQ(find(is_b), NodeNamed(*cluster, "b"));
-  EXPECT_FALSE(find(is_nobody).valid());
+  EXPECT_FALSE(find(accepts_none).valid());
 }
 
 TEST(NodeIndexTest, SpreadPrefersTheEmptiestNodeByShareOfItsDevices) {
@@ -124,7 +124,7 @@ TEST(NodeIndexTest, SpreadPrefersTheEmptiestNodeByShareOfItsDevices) {
               ElementsAre("small", "big", "middle"));
 }
 
-TEST(NodeIndexTest, EqualRoomFallsToTheLowerName) {
+TEST(NodeIndexTest, TheLowerNameIsChosenForEqualRoom) {
   const auto cluster = MakeCluster()
                            .Node("n9", {.gpus = 8})
                            .Node("n10", {.gpus = 8})
@@ -148,7 +148,7 @@ TEST(NodeIndexTest, RoomThatIsBeingFreedCountsForLaterOnly) {
               ElementsAre("full", "free"));
 }
 
-TEST(NodeIndexTest, WhatIsPromisedOfTheIdleIsNotGivenAwayNow) {
+TEST(NodeIndexTest, IdleResourcesOfPipelinedPodsAreNotUsedNow) {
   const auto cluster = MakeCluster()
                            .Node("n", {.gpus = 4})
                            .Pending("ns/promised", {.gpus = 3})
@@ -163,7 +163,7 @@ TEST(NodeIndexTest, WhatIsPromisedOfTheIdleIsNotGivenAwayNow) {
   EXPECT_THAT(Bests(*cluster, index, kWithGpus, "ns/next-0", Room::kLater), IsEmpty());
 }
 
-TEST(NodeIndexTest, ANegativeElementRefusesPodsThatDoNotAskForIt) {
+TEST(NodeIndexTest, ANegativeElementRefusesPodsThatDoNotRequestIt) {
   const auto cluster = MakeCluster()
                            .Node("n", {.gpus = 8, .millicpu = 4000})
                            .Running("ns/greedy", {.millicpu = 4001, .node = "n"})
@@ -192,7 +192,7 @@ TEST(NodeIndexTest, FollowsTheLedgerWhenTouchedAndRefreshed) {
   EXPECT_THAT(Bests(*cluster, index, kWithGpus, "ns/one-0", Room::kNow), ElementsAre("a"));
 }
 
-TEST(NodeIndexTest, NodesOfOneKindStandInAGroupOfTheirOwn) {
+TEST(NodeIndexTest, NodesOfOneKindAreInTheirOwnGroup) {
   const auto cluster = MakeCluster().Node("cpu").Node("gpu", {.gpus = 8}).Pending("ns/one").Build();
   const NodeIndex cpu(*cluster, kCpuSlot, Strategy::kBinpack);
   EXPECT_THAT(Bests(*cluster, cpu, kWithoutGpus, "ns/one-0", Room::kNow), ElementsAre("cpu"));
@@ -214,7 +214,7 @@ TEST(NodeIndexTest, EmptyGroupsHaveNoFirstAndNoNext) {
   EXPECT_EQ(index.most_room(), 0);
 }
 
-TEST(NodeIndexTest, ExtremesAreOverAllNodesThatOfferTheResourceFullAndCordonedToo) {
+TEST(NodeIndexTest, ExtremesIncludeFullAndCordonedNodes) {
   const auto cluster = MakeCluster()
                            .Node("cordoned", {.gpus = 16, .cordoned = true})
                            .Node("full", {.gpus = 4})
@@ -387,7 +387,7 @@ void ExpectEqualAnswers(const Cluster& cluster, const NodeIndex& index, Resource
 
 class NodeIndexPropertyTest : public testing::TestWithParam<std::tuple<ResourceSlot, Strategy>> {};
 
-TEST_P(NodeIndexPropertyTest, AnswersLikeALookAtEveryNodeAfterAnyChanges) {
+TEST_P(NodeIndexPropertyTest, AgreesWithAScanOfAllNodesAfterAnyChanges) {
   const auto [slot, strategy] = GetParam();
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));

@@ -210,7 +210,7 @@ bool NodeSearch::SharingAllowed(NodeId node) const {
   return !current_.plan->shares ||
          (IsOffered(node) &&
           (current_.most_charge == kUnlimitedCharge ||
-           cluster_.GpusAskedOn(current_.pod_class, node) <= current_.most_charge) &&
+           cluster_.GpusRequestedOn(current_.pod_class, node) <= current_.most_charge) &&
           room_.HasPodSlots(current_.pod_class, node));
 }
 
@@ -329,8 +329,8 @@ class NodeSearch::IndexWalk {
       : search_(search),
         plan_(*search.current_.plan),
         index_(index),
-        asks_nodes_(!search.current_.filters.empty()),
-        tests_(asks_nodes_ || plan_.may_join || plan_.shares) {
+        checks_nodes_(!search.current_.filters.empty()),
+        tests_(checks_nodes_ || plan_.may_join || plan_.shares) {
     view_.least_room = index.least_room();
     view_.most_room = index.most_room();
   }
@@ -389,7 +389,7 @@ class NodeSearch::IndexWalk {
       if (plan_.shares && !search_.HasRoom(node, pass.room)) return false;
       if (pass.joins && !search_.MayJoin(node)) return false;
       if (!search_.SharingAllowed(node)) return false;
-      return !asks_nodes_ ||
+      return !checks_nodes_ ||
              (search_.NodeAllows(node) && (pass.room == Room::kLater || !search_.MustWait(node)));
     };
     const NodeIndex::Test test = passes;
@@ -400,7 +400,8 @@ class NodeSearch::IndexWalk {
   }
 
   double ScoreOf(NodeId node) {
-    view_.fits_now = search_.HasRoom(node, Room::kNow) && !(asks_nodes_ && search_.MustWait(node));
+    view_.fits_now =
+        search_.HasRoom(node, Room::kNow) && !(checks_nodes_ && search_.MustWait(node));
     view_.joins = search_.MayJoin(node);
     return search_.SumOfScores(node, view_);
   }
@@ -408,7 +409,7 @@ class NodeSearch::IndexWalk {
   const NodeSearch& search_;
   const ClassPlan& plan_;
   const NodeIndex& index_;
-  const bool asks_nodes_;
+  const bool checks_nodes_;
   const bool tests_;
   ScoreView view_;
   Best best_;

@@ -27,7 +27,7 @@ PodAffinityTerm PodsOf(std::string app, std::string key) {
 
 // ---- situations
 
-TEST(NodeSearchTest, GpuPodsGoWhereTheFewestGpusAreLeft) {  // spec 3 W10, without sharing
+TEST(NodeSearchTest, GpuPodsPreferTheNodeWithTheFewestFreeGpus) {  // spec 3 W10, without sharing
   Rooms rooms(MakeCluster()
                   .Node("n1", {.gpus = 4})
                   .Node("n2", {.gpus = 4})
@@ -49,7 +49,7 @@ TEST(NodeSearchTest, CpuPodsPreferNodesWithoutGpusToFullerOnes) {  // spec 3 W11
   EXPECT_EQ(rooms.Find("ns/p-0"), "c1");  // 0 + 10 + 1000 against 9 + 1000
 }
 
-TEST(NodeSearchTest, WhereAllNodesAreSearchedTheScoresOfDomainsCountToo) {  // spec 4 S1
+TEST(NodeSearchTest, ScoresOfDomainsCountIfAllNodesAreSearched) {  // spec 4 S1
   Rooms rooms(MakeCluster()
                   .Add(TopologyRow{.name = "t", .levels = {{.node_label = "rack", .alias = ""}}})
                   .Node("n1", {.gpus = 4, .labels = {{"rack", "a"}}})
@@ -70,7 +70,7 @@ TEST(NodeSearchTest, WhereAllNodesAreSearchedTheScoresOfDomainsCountToo) {  // s
   EXPECT_EQ(rooms.Find("ns/p-0"), "n1");
 }
 
-TEST(NodeSearchTest, ALimitMayForbidTheNodesWhereAPodCountsForMore) {  // spec 1 F79
+TEST(NodeSearchTest, ALimitMayForbidNodesOnWhichAPodCountsForMore) {  // spec 1 F79
   class AtMost final : public QueueAllowance {
    public:
     explicit AtMost(double most) : most_(most) {}
@@ -95,7 +95,7 @@ TEST(NodeSearchTest, ALimitMayForbidTheNodesWhereAPodCountsForMore) {  // spec 1
   EXPECT_EQ(found(0.1), "nowhere");
 }
 
-TEST(NodeSearchTest, EqualScoresFallToTheLowerName) {
+TEST(NodeSearchTest, TheLowerNameIsChosenForEqualScores) {
   Rooms rooms(MakeCluster()
                   .Node("n2", {.gpus = 8})
                   .Node("n10", {.gpus = 8})
@@ -104,7 +104,7 @@ TEST(NodeSearchTest, EqualScoresFallToTheLowerName) {
   EXPECT_EQ(rooms.Find("ns/p-0"), "n10");
 }
 
-TEST(NodeSearchTest, SpreadingTakesTheEmptiestNode) {
+TEST(NodeSearchTest, SpreadingChoosesTheEmptiestNode) {
   Rooms rooms(MakeCluster()
                   .Node("n1", {.gpus = 8})
                   .Node("n2", {.gpus = 8})
@@ -115,7 +115,7 @@ TEST(NodeSearchTest, SpreadingTakesTheEmptiestNode) {
   EXPECT_EQ(rooms.Find("ns/p-0"), "n2");
 }
 
-TEST(NodeSearchTest, StartingNowBeatsWaitingOnAFullerNode) {  // spec 3 W9
+TEST(NodeSearchTest, StartingNowComesBeforeWaitingOnAFullerNode) {  // spec 3 W9
   Rooms rooms(MakeCluster()
                   .Node("busy", {.gpus = 2})
                   .Node("free", {.gpus = 8})
@@ -125,7 +125,7 @@ TEST(NodeSearchTest, StartingNowBeatsWaitingOnAFullerNode) {  // spec 3 W9
   EXPECT_EQ(rooms.Find("ns/p-0"), "free");
 }
 
-TEST(NodeSearchTest, WhereNothingIsIdleThePodIsPromisedWhatIsBeingFreed) {
+TEST(NodeSearchTest, WithoutIdleResourcesThePodIsPipelined) {
   Rooms rooms(MakeCluster()
                   .Node("n", {.gpus = 2})
                   .Releasing("ns/old", {.gpus = 2, .node = "n"})
@@ -137,7 +137,7 @@ TEST(NodeSearchTest, WhereNothingIsIdleThePodIsPromisedWhatIsBeingFreed) {
   EXPECT_EQ(rooms.Find("ns/q-0"), "nowhere") << "already promised";
 }
 
-TEST(NodeSearchTest, OverduePodsPromiseNothing) {  // spec 2 E2
+TEST(NodeSearchTest, OverduePodsReleaseNothing) {  // spec 2 E2
   Rooms rooms(MakeCluster()
                   .Node("n", {.gpus = 2})
                   .Releasing("ns/stuck", {.gpus = 2, .node = "n"})
@@ -147,7 +147,7 @@ TEST(NodeSearchTest, OverduePodsPromiseNothing) {  // spec 2 E2
   EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
 }
 
-TEST(NodeSearchTest, ANominatedNodeOutranksEverythingButHasToFit) {
+TEST(NodeSearchTest, ANominatedNodeOutranksAllScoresButHasToFit) {
   Rooms rooms(MakeCluster()
                   .Node("full", {.gpus = 1})
                   .Node("soon", {.gpus = 1})
@@ -173,7 +173,7 @@ TEST(NodeSearchTest, ElevenPointsOfAffinityOutrankANomination) {  // spec 3 W7
   EXPECT_EQ(rooms.Find("ns/p-0"), "near");
 }
 
-TEST(NodeSearchTest, AScanSeesTheNodesAsTheyAreNotAsAnIndexKnewThem) {
+TEST(NodeSearchTest, AScanUsesTheCurrentNodesInsteadOfAnOutdatedIndex) {
   PodAffinityRow wish;  // makes single nodes scored, although it selects no pod
   wish.preferred = {{.term = PodsOf("web", "zone"), .weight = 1}};
   Rooms rooms(MakeCluster()
@@ -187,7 +187,7 @@ TEST(NodeSearchTest, AScanSeesTheNodesAsTheyAreNotAsAnIndexKnewThem) {
   EXPECT_EQ(rooms.Find("ns/wishes-0"), "n2") << "the fuller one";
 }
 
-TEST(NodeSearchTest, NodesThatAFilterRefusesAreLeftOut) {
+TEST(NodeSearchTest, NodesThatAFilterRefusesAreSkipped) {
   Rooms rooms(
       MakeCluster()
           .Node("n1", {.gpus = 8, .cordoned = true})
@@ -200,18 +200,19 @@ TEST(NodeSearchTest, NodesThatAFilterRefusesAreLeftOut) {
   EXPECT_EQ(rooms.Find("ns/p-0"), "n4");
 }
 
-TEST(NodeSearchTest, APodPinnedByNameIsLookedForThereOnly) {
+TEST(NodeSearchTest, OnlyTheNodeOfAPinnedPodIsSearched) {
   ClusterMaker maker =
       MakeCluster().Pending("ns/p", {.gpus = 8, .node_selector = {{"host", "n33"}}});
   for (int i = 0; i < 40; ++i) {
     maker.Node(StrCat("n", i), {.gpus = 8, .labels = {{"host", StrCat("n", i)}}});
   }
   Rooms rooms(maker.Build());
-  ASSERT_TRUE(rooms.cluster().AskPerNode(rooms.cluster().ClassOf(rooms.Pod("ns/p-0")).constraint));
+  ASSERT_TRUE(
+      rooms.cluster().IsCheckedPerNode(rooms.cluster().ClassOf(rooms.Pod("ns/p-0")).constraint));
   EXPECT_EQ(rooms.Find("ns/p-0"), "n33");
 }
 
-TEST(NodeSearchTest, WithoutFiltersAPinIsNotLookedAt) {
+TEST(NodeSearchTest, WithoutFiltersAPinIsIgnored) {
   // Filters belong to the plugin predicates; without it pods may run anywhere.
   ClusterMaker maker =
       MakeCluster().Pending("ns/p", {.gpus = 8, .node_selector = {{"host", "n33"}}});
@@ -222,7 +223,7 @@ TEST(NodeSearchTest, WithoutFiltersAPinIsNotLookedAt) {
   EXPECT_EQ(rooms.Find("ns/p-0"), "n0");
 }
 
-TEST(NodeSearchTest, SiblingsWithAntiAffinityStandApart) {
+TEST(NodeSearchTest, SiblingsWithAntiAffinityArePlacedApart) {
   PodAffinityRow apart;
   apart.required_anti = {PodsOf("web", "host")};
   Rooms rooms(
@@ -241,13 +242,13 @@ TEST(NodeSearchTest, SiblingsWithAntiAffinityStandApart) {
             "2 node(s) didn't match pod anti-affinity rules.");
 }
 
-TEST(NodeSearchTest, NoNodesMeansNowhere) {
+TEST(NodeSearchTest, WithoutNodesThereIsNoPlace) {
   Rooms rooms(MakeCluster().Pending("ns/p").Build(), {.filters = false});
   EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
   EXPECT_EQ(rooms.Explain("ns/p-0"), "Unable to schedule pod");
 }
 
-TEST(NodeSearchTest, AClassThatFoundNothingIsSearchedAgainOnceRoomIsFreed) {
+TEST(NodeSearchTest, AClassWithoutANodeIsSearchedAgainOnceRoomIsFreed) {
   Rooms rooms(MakeCluster()
                   .Node("n", {.gpus = 2})
                   .Running("ns/old", {.gpus = 1, .node = "n"})
@@ -278,7 +279,7 @@ std::string FindBothWays(const ClusterMaker& maker, std::string_view pod,
 // So large that one core more or less is lost in rounding.
 constexpr int64_t kHuge = int64_t{1} << 62;
 
-TEST(ScoreKeyRuleTest, A_LeastAndMostRunOverNodesThatCannotTakeThePodToo) {
+TEST(ScoreKeyRuleTest, A_ExtremesIncludeNodesThatCannotHoldThePod) {
   // The fuller of two nodes wins, unless a third node makes the difference vanish.
   ClusterMaker maker =
       MakeCluster().Node("b", {.millicpu = 1000}).Node("a", {.millicpu = 2000}).Pending("ns/p");
@@ -308,7 +309,7 @@ TEST(ScoreKeyRuleTest, B_DifferentRoomsCanScoreTheSameAndThenTheLowerNameWins) {
   EXPECT_EQ(FindBothWays(maker, "ns/three-0"), "a");
 }
 
-TEST(ScoreKeyRuleTest, B_TiesAreLookedForBeyondNodesThatDoNotFit) {
+TEST(ScoreKeyRuleTest, B_TiesAreFoundBeyondNodesThatDoNotFit) {
   // Between b and a comes y with the same score, but without memory for the pod.
   const ClusterMaker maker = MakeCluster()
                                  .Node("b", {.millicpu = 1000})
@@ -355,7 +356,7 @@ TEST(ScoreKeyRuleTest, C_AFullerNodeThatFitsLaterDoesNotHideOneThatFitsNow) {
   EXPECT_EQ(FindBothWays(maker, "ns/p-0"), "n3");
 }
 
-TEST(ScoreKeyRuleTest, C_WhatIsPromisedOutOfTheIdleIsNotIdleAnyMore) {
+TEST(ScoreKeyRuleTest, C_IdleResourcesOfPipelinedPodsAreNotIdle) {
   // After a gang was changed to wait (spec 2 T6), releasing is negative: the node has idle GPUs
   // that are promised.
   const ClusterMaker maker = MakeCluster()
@@ -370,7 +371,7 @@ TEST(ScoreKeyRuleTest, C_WhatIsPromisedOutOfTheIdleIsNotIdleAnyMore) {
   }
 }
 
-TEST(ScoreKeyRuleTest, D_ANominatedNodeIsSeenByPodsThatHaveOneOnly) {
+TEST(ScoreKeyRuleTest, D_ANominatedNodeAffectsOnlyItsOwnPods) {
   const ClusterMaker maker = MakeCluster()
                                  .Node("n1", {.gpus = 1})
                                  .Node("n2", {.gpus = 8})
@@ -380,7 +381,7 @@ TEST(ScoreKeyRuleTest, D_ANominatedNodeIsSeenByPodsThatHaveOneOnly) {
   EXPECT_EQ(FindBothWays(maker, "ns/other-0"), "n1");
 }
 
-TEST(ScoreKeyRuleTest, D_KindsOfNodesAreToldApartForPodsWithoutGpus) {
+TEST(ScoreKeyRuleTest, D_KindsOfNodesAreDistinguishedForPodsWithoutGpus) {
   // The 10 points of c outweigh density; among nodes with GPUs density decides.
   const ClusterMaker maker = MakeCluster()
                                  .Node("c", {.millicpu = 64'000})
@@ -392,7 +393,7 @@ TEST(ScoreKeyRuleTest, D_KindsOfNodesAreToldApartForPodsWithoutGpus) {
   EXPECT_EQ(FindBothWays(maker, "ns/gpu-0"), "g1");
 }
 
-TEST(ScoreKeyRuleTest, E_PodsThatRunPullTheirFriendsNearAlsoPodsWithoutAWord) {
+TEST(ScoreKeyRuleTest, E_AffinityOfRunningPodsAttractsPodsWithoutAffinity) {
   PodAffinityRow wish;
   wish.required = {PodsOf("web", "zone")};
   const ClusterMaker maker =
@@ -406,7 +407,7 @@ TEST(ScoreKeyRuleTest, E_PodsThatRunPullTheirFriendsNearAlsoPodsWithoutAWord) {
   EXPECT_EQ(FindBothWays(maker, "ns/p-0", {.pod_affinity = false}), "n1");
 }
 
-TEST(ScoreKeyRuleTest, E_TheStatementCountsWhichPodsWishWhat) {
+TEST(ScoreKeyRuleTest, E_TheStatementUpdatesTheCountsOfPreferences) {
   PodAffinityRow wish;
   wish.preferred = {{.term = PodsOf("web", "zone"), .weight = 1}};
   Rooms rooms(MakeCluster()
@@ -423,7 +424,7 @@ TEST(ScoreKeyRuleTest, E_TheStatementCountsWhichPodsWishWhat) {
   EXPECT_EQ(rooms.Find("ns/p-0"), "n1");
 }
 
-TEST(ScoreKeyRuleTest, F_OneNegativeElementMakesANodeUnfitForEveryPod) {  // spec 3 R26
+TEST(ScoreKeyRuleTest, F_OneNegativeElementRefusesEveryPod) {  // spec 3 R26
   const ClusterMaker maker =
       MakeCluster()
           .Node("n1", {.gpus = 2, .more = {{"example.com/x", 1000}}})
@@ -435,7 +436,7 @@ TEST(ScoreKeyRuleTest, F_OneNegativeElementMakesANodeUnfitForEveryPod) {  // spe
   EXPECT_EQ(FindBothWays(maker, "ns/cpu-0"), "n2");
 }
 
-TEST(ScoreKeyRuleTest, G_AFailureCountsEveryNodeThatRefused) {
+TEST(ScoreKeyRuleTest, G_AFailureCountsEveryRefusal) {
   Rooms rooms(MakeCluster()
                   .Node("n1", {.gpus = 1})
                   .Node("n2", {.gpus = 2, .cordoned = true})
@@ -587,7 +588,7 @@ TEST_P(NodeSearchPropertyTest, IndexScanAndOracleAgreeAfterAnyChanges) {
 
 // The plans and the order of nodes follow every change. A search of the next cycle that uses them
 // gives the same results as a new one.
-TEST_P(NodeSearchPropertyTest, WhatLivesOnFromOneCycleToTheNextChangesNoAnswer) {
+TEST_P(NodeSearchPropertyTest, StateKeptBetweenCyclesChangesNoResult) {
   const RoomsOptions& options = GetParam().options;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));

@@ -39,7 +39,7 @@ packing::PodShape ShapeAnywhere(const Cluster& cluster, PodClassId pod_class) {
 
 // By class of nodes: whether the pods' selectors and required affinity match; empty: all.
 std::vector<uint8_t> KindsOf(const Cluster& cluster, ConstraintId id) {
-  if (cluster.AskPerNode(id)) return {};
+  if (cluster.IsCheckedPerNode(id)) return {};
   std::vector<uint8_t> kinds;
   for (const NodeClassId node_class : cluster.node_classes().ids()) {
     const LabelSet& labels = cluster.node_classes()[node_class].labels;

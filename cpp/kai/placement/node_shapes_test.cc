@@ -25,7 +25,7 @@ PodClassId ClassOf(const Cluster& cluster, std::string_view pod) {
   return cluster.pods().pod_class[PodNamed(cluster, pod)];
 }
 
-TEST(NodeShapesTest, SharedGpusComeFirstThenIdleOnesThenThoseHeldWhole) {
+TEST(NodeShapesTest, SharedGpusComeFirstThenIdleOnesThenUsedOnes) {
   ClusterMaker maker = MakeCluster().Node("n", {.gpus = 4, .millicpu = 10'000});
   AddSharer(&maker, "ns/a", 0.3, false, "first");
   maker.Running("ns/whole", {.gpus = 1, .millicpu = 2'000, .node = "n"});
@@ -36,7 +36,7 @@ TEST(NodeShapesTest, SharedGpusComeFirstThenIdleOnesThenThoseHeldWhole) {
   EXPECT_EQ(shape.clusters, 0b11U) << "pods that share, and pods with one GPU";
 }
 
-TEST(NodeShapesTest, WhatIsBeingFreedCountsAsIdle) {
+TEST(NodeShapesTest, ResourcesBeingFreedCountAsIdle) {
   ClusterMaker maker = MakeCluster().Node("n", {.gpus = 2, .millicpu = 10'000});
   AddSharer(&maker, "ns/a", 0.3, false, "first");
   AddSharer(&maker, "ns/b", 0.5, true, "first");
@@ -47,7 +47,7 @@ TEST(NodeShapesTest, WhatIsBeingFreedCountsAsIdle) {
   EXPECT_EQ(shape.cpu_milli, 9'000);
 }
 
-TEST(NodeShapesTest, PodsAskForWholeGpusForPartsOrForNone) {
+TEST(NodeShapesTest, PodsRequestWholeGpusPartsOrNone) {
   const auto cluster = MakeCluster()
                            .Node("n", {.gpus = 4})
                            .Pending("ns/two", {.gpus = 2, .millicpu = 500})
@@ -84,7 +84,7 @@ TEST(TypicalPodsTest, AreAllPodsOfGroupsByFrequency) {
   EXPECT_THAT(TypicalPodsOf(*MakeCluster().Node("n", {}).Build(), 95), IsEmpty());
 }
 
-TEST(TypicalPodsTest, AreOpenToTheNodesThatTheirSelectorsMatch) {
+TEST(TypicalPodsTest, AreRestrictedToTheNodesThatTheirSelectorsMatch) {
   const auto cluster = MakeCluster()
                            .Node("n", {.gpus = 8, .labels = {{"model", "a"}}})
                            .Node("m", {.gpus = 8, .labels = {{"model", "b"}}})
@@ -106,7 +106,7 @@ TEST(TypicalPodsTest, AreOpenToTheNodesThatTheirSelectorsMatch) {
   EXPECT_TRUE(open(any, "n") && open(any, "m"));
 }
 
-TEST(MeasuredShapesTest, AreThoseOfNodesThatTakePodsByName) {
+TEST(MeasuredShapesTest, ListNodesThatAcceptPodsSortedByName) {
   const auto cluster = MakeCluster()
                            .Node("n10", {.gpus = 4})
                            .Node("n2", {.gpus = 2})

@@ -23,7 +23,7 @@ TEST(NodeStatesTest, NodesOfOneClassWithTheSameRoomAreAlike) {
   EXPECT_EQ(states.size(), 3);
 }
 
-TEST(NodeStatesTest, APodThatComesSetsItsNodeApart) {
+TEST(NodeStatesTest, ANewPodDistinguishesItsNode) {
   Rooms rooms(MakeCluster()
                   .Node("a", {.gpus = 4})
                   .Node("b", {.gpus = 4})

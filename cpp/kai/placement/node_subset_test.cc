@@ -14,7 +14,7 @@ TEST(NodeSubsetTest, HoldsItsNodesAndNoOthers) {
   EXPECT_FALSE(some.Holds(NodeId(3)));
 }
 
-TEST(NodeSubsetTest, AllOfThemAreNoList) {
+TEST(NodeSubsetTest, AllNodesNeedNoList) {
   EXPECT_TRUE(NodeSubset::All().Holds(NodeId(3)));
   const NodeSubset all = NodeSubset::All();
   EXPECT_TRUE(all.all());

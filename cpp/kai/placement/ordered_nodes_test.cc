@@ -31,7 +31,7 @@ class OrderedNodesTest : public testing::Test {
   NodeId n3_ = rooms_.Node("n3");
 };
 
-TEST_F(OrderedNodesTest, AnIndexIsMadeAfterAFewSearches) {
+TEST_F(OrderedNodesTest, AnIndexIsBuiltAfterAFewSearches) {
   OrderedNodes nodes(rooms_.cluster(), {});
   for (int i = 0; i < 4; ++i) EXPECT_EQ(nodes.IndexFor(false), nullptr);
   EXPECT_EQ(nodes.CountKeys(), 0);
@@ -59,7 +59,7 @@ TEST_F(OrderedNodesTest, ExtremesAreTheSameWithAndWithoutAnIndex) {
   expect(1, 3);
 }
 
-TEST_F(OrderedNodesTest, NodesThatAreNoMembersDoNotMatter) {
+TEST_F(OrderedNodesTest, OtherNodesDoNotMatter) {
   OrderedNodes some(rooms_.cluster(), {}, {{.node = n3_, .band = 0}, {.node = n1_, .band = 1}});
   EXPECT_THAT(Visited(some), ElementsAre(n3_, n1_));
   rooms_.Place("ns/p-0", "n3");

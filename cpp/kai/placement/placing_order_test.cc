@@ -56,7 +56,7 @@ TEST(PlacingOrderTest, LargerTaskPrioritiesGoFirstThenOtherValuesThenUnlabelledP
   EXPECT_THAT(OrderOf(maker), ElementsAre("g-4", "g-3", "g-2", "g-1", "g-0"));
 }
 
-TEST(PlacingOrderTest, ComparatorsAskInPluginOrder) {
+TEST(PlacingOrderTest, ComparatorsApplyInPluginOrder) {
   ClusterMaker maker;
   AddPod(&maker, "kai.scheduler/task-priority", "1");
   AddPod(&maker, "ray.io/node-type", "head");

@@ -5,7 +5,8 @@
 //
 // Invariants: Allows() never changes during a cycle, AllowsNow() may; Why() is for pods that one of
 // them refuses. Cost: Allows() runs once per class of pods and cycle; AllowsNow() at every search
-// for the classes with AsksEachTime(). Threads: many readers, while the cluster does not change.
+// for the classes with IsCheckedEachTime(). Threads: many readers, while the cluster does not
+// change.
 #ifndef KAI_PLACEMENT_POD_CHECK_H_
 #define KAI_PLACEMENT_POD_CHECK_H_
 
@@ -21,7 +22,7 @@ class PodCheck {
   virtual ~PodCheck() = default;
   virtual bool Allows(PodClassId pod_class) const = 0;
   // True: AllowsNow() must be called at each search for this class.
-  virtual bool AsksEachTime(PodClassId) const { return false; }
+  virtual bool IsCheckedEachTime(PodClassId) const { return false; }
   virtual bool AllowsNow(PodClassId) const { return true; }
   virtual PodRefusal Why(PodId pod) const = 0;  // for a pod that it refuses
 };

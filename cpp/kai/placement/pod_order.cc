@@ -89,7 +89,7 @@ SubGroupList PodOrder::MissingMembers(SubGroupId set,
   return missing;
 }
 
-bool PodOrder::CanDoWithout(SubGroupId child, std::span<const SubGroupId> passed_over) const {
+bool PodOrder::IsOptional(SubGroupId child, std::span<const SubGroupId> passed_over) const {
   const SubGroupId set = cluster_.sub_groups().parent[child];
   const auto is_passed_over = [&](SubGroupId each) {
     return std::ranges::find(passed_over, each) != passed_over.end();

@@ -78,7 +78,7 @@ class PodOrder final : public Listener {
   PodList PodsToPlace(PodGroupId group, std::span<const SubGroupId> passed_over = {}) const;
   // True: the set of this child has not started and can start without it and without those in
   // `passed_over`.
-  bool CanDoWithout(SubGroupId child, std::span<const SubGroupId> passed_over) const;
+  bool IsOptional(SubGroupId child, std::span<const SubGroupId> passed_over) const;
   // True: some set of the group has not started and could start with other children than
   // PodsToPlace() takes. Results for these pods then need not hold for the group.
   bool HasChoice(PodGroupId group) const {

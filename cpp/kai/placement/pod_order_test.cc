@@ -60,12 +60,12 @@ TEST_F(PodsToPlaceTest, SatisfiedSubGroupsAreSkippedWhileTheGangIsIncomplete) { 
   EXPECT_THAT(Next(&rooms), ElementsAre("g-3", "g-4"));
 }
 
-TEST_F(PodsToPlaceTest, ALeafWithoutAMinimumHasNone) {  // spec 2 E3
+TEST_F(PodsToPlaceTest, TheMinimumOfALeafDefaultsToZero) {  // spec 2 E3
   const auto cluster = GroupOf({Leaf("a", std::nullopt)}).Build();
   EXPECT_EQ(cluster->sub_groups().minimum[PodSetNamed(*cluster, "ns/g", "a")], 0);
 }
 
-TEST_F(PodsToPlaceTest, ATreeThatMakesNoSenseIsLeftForTheBuiltInOne) {  // spec 2 E3
+TEST_F(PodsToPlaceTest, AnInvalidTreeIsReplacedByTheDefaultTree) {  // spec 2 E3
   const auto orphan = GroupOf({Leaf("a", 2, "missing")}).Build();
   ASSERT_EQ(orphan->rejections().size(), 1u);
   EXPECT_EQ(orphan->rejections()[0].message, "parent subgroup missing of a not found");
@@ -75,7 +75,7 @@ TEST_F(PodsToPlaceTest, ATreeThatMakesNoSenseIsLeftForTheBuiltInOne) {  // spec 
   EXPECT_EQ(twice->rejections()[0].message, "subgroup a already exists");
 }
 
-TEST_F(PodsToPlaceTest, NoMinimumOfSubGroupsHandsOutOneChildWholeAtATime) {  // spec 2 E4
+TEST_F(PodsToPlaceTest, WithoutAMinimumOfSubGroupsOneChildIsReturnedAtATime) {  // spec 2 E4
   Rooms rooms(GroupOf({Leaf("a", 2), Leaf("b", 2)},
                       /*min_sub_group=*/0)
                   .Pending("ns/g", {.pods = 2, .subgroup = "a"})
@@ -108,7 +108,7 @@ ClusterMaker LeaderAndWorkers() {
       .Pending("ns/g", {.pods = 2, .subgroup = "workers-0"});  // g-1, g-2
 }
 
-TEST_F(PodsToPlaceTest, ASubGroupWhosePodsAreStillMissingStartsLater) {  // spec 2 W3
+TEST_F(PodsToPlaceTest, ASubGroupWithMissingPodsStartsLater) {  // spec 2 W3
   Rooms few(LeaderAndWorkers().Build());
   EXPECT_THAT(Next(&few), IsEmpty()) << "workers-1 has no pods yet, and workers needs both";
   Rooms all(LeaderAndWorkers().Pending("ns/g", {.pods = 2, .subgroup = "workers-1"}).Build());
@@ -162,7 +162,7 @@ TEST_F(PodsToPlaceTest, TheLowerRatioGrowsFirst) {  // spec 2 G11: 4 of 2 before
   EXPECT_THAT(Next(&rooms), ElementsAre("g-14"));
 }
 
-TEST_F(PodsToPlaceTest, InATreeTheGroupOfTheLowerRatioTakesTwoSlotsBeforeTheOther) {  // spec 2 E7
+TEST_F(PodsToPlaceTest, InATreeTheSetWithTheLowerRatioGetsTwoPodsFirst) {  // spec 2 E7
   // `low` needs one child and has one; `high` needs one child and has two.
   Rooms rooms(GroupOf({Set("low", 1), Leaf("low-a", 1, "low"), Leaf("low-b", 2, "low"),
                        Set("high", 1), Leaf("high-a", 1, "high"), Leaf("high-b", 1, "high")})
@@ -178,7 +178,7 @@ TEST_F(PodsToPlaceTest, InATreeTheGroupOfTheLowerRatioTakesTwoSlotsBeforeTheOthe
   EXPECT_THAT(Next(&rooms), ElementsAre("g-3"));
 }
 
-TEST_F(PodsToPlaceTest, MembersThatNeedNothingComeLastAndTheSmallestOfThemFirst) {  // spec 2 G11
+TEST_F(PodsToPlaceTest, SubGroupsWithoutAMinimumComeLastFromTheSmallestOn) {  // spec 2 G11
   Rooms rooms(GroupOf({Leaf("a", 0), Leaf("b", 0), Leaf("c", 1)})
                   .Running("ns/g", {.pods = 2, .node = "n", .subgroup = "a"})
                   .Running("ns/g", {.pods = 1, .node = "n", .subgroup = "b"})
@@ -192,7 +192,7 @@ TEST_F(PodsToPlaceTest, MembersThatNeedNothingComeLastAndTheSmallestOfThemFirst)
   EXPECT_THAT(Next(&rooms), ElementsAre("g-8"));
 }
 
-TEST_F(PodsToPlaceTest, WithoutThePluginSubGroupsGoByNameAlone) {
+TEST_F(PodsToPlaceTest, WithoutThePluginSubGroupsAreOrderedByName) {
   Rooms rooms(GroupOf({Leaf("a", 1), Leaf("b", 1)},
                       /*min_sub_group=*/1)
                   .Running("ns/g", {.node = "n", .subgroup = "a"})
@@ -203,7 +203,7 @@ TEST_F(PodsToPlaceTest, WithoutThePluginSubGroupsGoByNameAlone) {
   EXPECT_THAT(Next(&rooms), ElementsAre("g-1"));
 }
 
-TEST_F(PodsToPlaceTest, EvictedPodsAreAskedAboutAgainAndLeavingOnesAreNot) {  // spec 2 S6
+TEST_F(PodsToPlaceTest, EvictedPodsAreReturnedAgainAndTerminatingOnesAreNot) {  // spec 2 S6
   Rooms rooms(MakeCluster()
                   .Node("n")
                   .Running("ns/g", {.node = "n"})
@@ -214,7 +214,7 @@ TEST_F(PodsToPlaceTest, EvictedPodsAreAskedAboutAgainAndLeavingOnesAreNot) {  //
   EXPECT_THAT(Names(rooms.cluster(), pods), ElementsAre("g-0"));
 }
 
-TEST_F(PodsToPlaceTest, GatedPodsAreNotAskedAbout) {
+TEST_F(PodsToPlaceTest, GatedPodsAreSkipped) {
   Rooms rooms(MakeCluster().Node("n").Gated("ns/g", {.min_member = 1}).Pending("ns/g").Build());
   EXPECT_THAT(Next(&rooms), ElementsAre("g-1"));
   EXPECT_THAT(Next(&rooms), IsEmpty());
@@ -260,7 +260,7 @@ TEST(PodGroupStateTest, OnePodSetBelowItsMinimumMakesTheGroupBelow) {
   EXPECT_EQ(rooms.order().ElasticStateOf(rooms.Group("ns/g")), ElasticState::kBelow);
 }
 
-TEST(PodGroupStateTest, PodsThatLeaveDoNotCountTowardsTheMinimum) {
+TEST(PodGroupStateTest, TerminatingPodsDoNotCountTowardsTheMinimum) {
   Rooms rooms(MakeCluster()
                   .Node("n")
                   .Running("ns/g", {.node = "n", .min_member = 2})
@@ -283,7 +283,7 @@ TEST(PodGroupStateTest, AGroupIsReadyWhenItsPodsHaveArrived) {  // spec 2 G7
       MakeCluster().Node("n").Running("ns/g", {.node = "n", .min_member = 2}).Pending("ns/g")));
 }
 
-TEST(PodGroupStateTest, PodsThatSucceededAreNotMissed) {  // switch completed_pods
+TEST(PodGroupStateTest, SucceededPodsCountAsPresent) {  // switch completed_pods
   const ClusterMaker maker =
       MakeCluster().Pending("ns/g", {.pods = 2, .min_member = 3}).Succeeded("ns/g");
   EXPECT_TRUE(IsReady(maker));
@@ -293,7 +293,7 @@ TEST(PodGroupStateTest, PodsThatSucceededAreNotMissed) {  // switch completed_po
   EXPECT_FALSE(as_kai.IsReady(PodGroupNamed(*cluster, "ns/g"))) << "spec 2 W21";
 }
 
-TEST(PodGroupStateTest, PodsThatLeaveDoNotMakeAGroupReady) {  // spec 2 G7
+TEST(PodGroupStateTest, TerminatingPodsDoNotMakeAGroupReady) {  // spec 2 G7
   EXPECT_FALSE(IsReady(MakeCluster()
                            .Node("n")
                            .Pending("ns/g", {.pods = 2, .min_member = 3})
@@ -336,7 +336,7 @@ class PartTest : public testing::Test {
   }
 };
 
-TEST_F(PartTest, AsksForNoMoreThanIsThere) {
+TEST_F(PartTest, NeedsNoMoreThanItsPods) {
   Rooms rooms(MakeCluster().Node("n").Pending("ns/g", {.pods = 4, .min_member = 4}).Build());
   PodOrder& order = rooms.order();
   const PodGroupId group = rooms.Group("ns/g");
@@ -375,7 +375,7 @@ TEST_F(PartTest, AMinimumIsNeverRaised) {
   EXPECT_EQ(MinimumOf(&rooms, "default"), 1);
 }
 
-TEST_F(PartTest, OfSubGroupsTheRootNeedsNoMoreThanHavePods) {
+TEST_F(PartTest, TheRootNeedsNoMoreSubGroupsThanHavePods) {
   Rooms rooms(GroupOf({Leaf("a", 2), Leaf("b", 2)}, 2)
                   .Pending("ns/g", {.pods = 2, .subgroup = "a"})
                   .Pending("ns/g", {.pods = 2, .subgroup = "b"})
@@ -391,7 +391,7 @@ TEST_F(PartTest, OfSubGroupsTheRootNeedsNoMoreThanHavePods) {
   EXPECT_FALSE(rooms.order().IsGangSatisfied(rooms.Group("ns/g")));
 }
 
-TEST_F(PartTest, ARootThatNeedsAllSubGroupsNeedsThemStill) {
+TEST_F(PartTest, ARootThatNeedsAllSubGroupsStillNeedsThem) {
   Rooms rooms(GroupOf({Leaf("a", 1), Leaf("b", 1)})
                   .Pending("ns/g", {.subgroup = "a"})
                   .Pending("ns/g", {.subgroup = "b"})
@@ -401,7 +401,7 @@ TEST_F(PartTest, ARootThatNeedsAllSubGroupsNeedsThemStill) {
   EXPECT_THAT(Next(&rooms), ElementsAre("g-0"));
 }
 
-TEST_F(PartTest, NarrowingTheNextGroupEndsThePartOfTheOther) {
+TEST_F(PartTest, NarrowingAnotherGroupEndsThePartOfTheFirst) {
   Rooms rooms(MakeCluster()
                   .Node("n")
                   .Pending("ns/g", {.pods = 2, .min_member = 2})
@@ -422,7 +422,7 @@ bool IsGangSatisfied(const ClusterMaker& maker, const PodOrder::Options& options
   return PodOrder(placing, options).IsGangSatisfied(PodGroupNamed(*cluster, "ns/g"));
 }
 
-TEST(GangTest, PodsThatLeaveStillCount) {
+TEST(GangTest, TerminatingPodsStillCount) {
   const auto gang_of = [](int64_t minimum) {
     return MakeCluster()
         .Node("n")
@@ -446,7 +446,7 @@ TEST(GangTest, EnoughSubGroupsSatisfyATree) {  // switch min_sub_group, spec 2 W
 
 // ---- compared with the oracle
 
-TEST(PodOrderPropertyTest, TreesOfAllShapesHandOutWhatTheOracleSays) {
+TEST(PodOrderPropertyTest, TreesOfAllShapesAgreeWithTheOracle) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
     Random random(seed);

@@ -124,7 +124,7 @@ void PolicyTables::FillNodes(PodClassId pod_class, std::vector<NodeId>* nodes) {
     to.memory_bytes[row] = Whole(from.allocatable[node][kMemorySlot.index()]);
     to.memory_idle_bytes[row] = Whole(RoomOf(cluster_, node, kMemorySlot));
     to.gpus[row] = Whole(from.gpu_count[node]);
-    to.gpu_memory_mib[row] = cluster_.node_classes()[from.node_class[node]].knows_gpu_memory
+    to.gpu_memory_mib[row] = cluster_.node_classes()[from.node_class[node]].has_gpu_memory
                                  ? Whole(from.gpu_memory_mib[node])
                                  : 0;
     to.pod_gpu_milli[row] =

@@ -1,7 +1,7 @@
 // PolicyTables: fills the tables of policies (table_policy.h) in a cycle, calls the policies, and
 // remembers whether one has failed.
 //
-//   tables_->ScoreNodes(function_, pod_class, &asked_);
+//   tables_->ScoreNodes(function_, pod_class, &to_update_);
 //   const PolicyColumns& columns = tables_->columns();    // the answers
 //
 // The content of a row has a number: equal rows have equal numbers, also after changes that were

@@ -148,7 +148,7 @@ struct Trial {
   PodClassId pods;
 };
 
-TEST(TableScorerTest, ARowWisePolicyIsAskedAboutRowsThatDiffer) {
+TEST(TableScorerTest, ARowWisePolicyIsCalledForDifferentRows) {
   Trial trial(ThreeNodes());
   trial.scorer->Prepare(trial.pods, trial.all);
   trial.scorer->Prepare(trial.pods, trial.all);
@@ -166,7 +166,7 @@ TEST(TableScorerTest, ARowWisePolicyIsAskedAboutRowsThatDiffer) {
   EXPECT_EQ(trial.Score("b"), 7000);
 }
 
-TEST(TableScorerTest, AWholeTableIsAskedAboutEachTime) {
+TEST(TableScorerTest, AWholeTablePolicyIsCalledEachTime) {
   Trial trial(ThreeNodes(), /*whole=*/true);
   trial.scorer->Prepare(trial.pods, trial.all);
   trial.scorer->Prepare(trial.pods, trial.all);
@@ -174,7 +174,7 @@ TEST(TableScorerTest, AWholeTableIsAskedAboutEachTime) {
   EXPECT_EQ(trial.Score("c"), 3000);
 }
 
-TEST(TableScorerTest, AfterAFailureNothingIsAsked) {
+TEST(TableScorerTest, AfterAFailureThePolicyIsNotCalled) {
   Trial trial(ThreeNodes());
   trial.notes.fails = true;
   trial.scorer->Prepare(trial.pods, trial.all);
@@ -186,7 +186,7 @@ TEST(TableScorerTest, AfterAFailureNothingIsAsked) {
   EXPECT_FALSE(trial.filter->Check(trial.pods, trial.all[0], nullptr));
 }
 
-TEST(TableFilterTest, AsksAboutAllNodesThatDifferAtOnce) {
+TEST(TableFilterTest, CallsThePolicyOnceForAllDifferentNodes) {
   for (const bool whole : {false, true}) {
     Trial trial(ThreeNodes(), whole);
     EXPECT_TRUE(trial.filter->Check(trial.pods, trial.all[0], nullptr));
@@ -238,7 +238,7 @@ TEST(PolicyTablesTest, AnotherOrderLeavesTheColumnsOfTheLastOne) {
   EXPECT_EQ(tables.columns().groups->waited_s[0], waited[0] + 1);
 }
 
-TEST(PolicyTablesTest, RowsOfGroupsHaveWhatTheyHaveReceived) {
+TEST(PolicyTablesTest, RowsOfGroupsHaveTheirEstimateAndAttainedService) {
   ClusterMaker maker = MakeCluster().Node("n", {.gpus = 4});
   maker.Pending("ns/again", {.gpus = 1});
   maker.rows().pod_groups.back().estimate_ns = 90 * kSecondNs;

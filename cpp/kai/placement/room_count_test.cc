@@ -9,7 +9,7 @@
 namespace kai::room_count_test {
 namespace {
 
-TEST(RoomCountTest, TheScarcestResourceSaysHowManyPodsFit) {
+TEST(RoomCountTest, TheScarcestResourceLimitsTheNumberOfPods) {
   Rooms rooms(MakeCluster()
                   .Node("n", {.gpus = 8, .millicpu = 3000})
                   .Pending("ns/p", {.pods = 4, .gpus = 2, .millicpu = 1000})
@@ -46,7 +46,7 @@ TEST(RoomCountTest, PodsThatDifferOnlyInTheNodeNominatedForThemAreCountedTogethe
   EXPECT_FALSE(room.MayHold(pods));
 }
 
-TEST(RoomCountTest, RoundingOfPartsOfDevicesKeepsNoPodsAway) {
+TEST(RoomCountTest, RoundingOfPartsOfDevicesRefusesNoPods) {
   Rooms rooms(MakeCluster().Node("n", {.gpus = 1}).Pending("ns/cpu").Build());
   const Cluster& cluster = rooms.cluster();
   std::vector<double> room(cluster.slots().size());

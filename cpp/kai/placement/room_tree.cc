@@ -82,13 +82,13 @@ void RoomTree::Build(std::span<const Item> items, WriteRow write_row) {
 
 int RoomTree::PlaceOf(const Item& item, const Block& leaf) {
   int at = 0;
-  while (at < leaf.size && StandsBefore(leaf.items[static_cast<size_t>(at)], item)) ++at;
+  while (at < leaf.size && IsBefore(leaf.items[static_cast<size_t>(at)], item)) ++at;
   return at;
 }
 
 int RoomTree::ChildFor(const Item& item, const Block& block) {
   int at = 1;
-  while (at < block.size && !StandsBefore(item, block.items[static_cast<size_t>(at)])) ++at;
+  while (at < block.size && !IsBefore(item, block.items[static_cast<size_t>(at)])) ++at;
   return at - 1;
 }
 
@@ -141,7 +141,7 @@ RoomTree::BlockId RoomTree::Split(BlockId block) {
 RoomTree::BlockId RoomTree::InsertBelow(BlockId block, const Item& item, const double* row) {
   if (At(block).size == kFan) {
     const BlockId other = Split(block);
-    InsertBelow(StandsBefore(item, At(other).items.front()) ? block : other, item, row);
+    InsertBelow(IsBefore(item, At(other).items.front()) ? block : other, item, row);
     return other;
   }
   if (At(block).is_leaf) {
@@ -152,7 +152,7 @@ RoomTree::BlockId RoomTree::InsertBelow(BlockId block, const Item& item, const d
   const BlockId child = At(block).items[static_cast<size_t>(at)].place;
   const BlockId other = InsertBelow(child, item, row);
   Item& entry = At(block).items[static_cast<size_t>(at)];
-  if (StandsBefore(item, entry)) std::tie(entry.key, entry.rank) = std::tie(item.key, item.rank);
+  if (IsBefore(item, entry)) std::tie(entry.key, entry.rank) = std::tie(item.key, item.rank);
   if (other < 0) {
     entry.bits |= item.bits;
     Raise(Row(block, at), row, width_);

@@ -34,7 +34,7 @@ class RoomTree {
     int32_t place = -1;  // the caller's number of the item
     uint64_t bits = 0;
   };
-  static bool StandsBefore(const Item& a, const Item& b) {
+  static bool IsBefore(const Item& a, const Item& b) {
     return a.key != b.key ? a.key < b.key : a.rank < b.rank;
   }
   struct Query {

@@ -50,9 +50,8 @@ class Plain {
 
  private:
   void Sort() {
-    std::ranges::sort(filed_, [](const Filed& a, const Filed& b) {
-      return RoomTree::StandsBefore(a.item, b.item);
-    });
+    std::ranges::sort(
+        filed_, [](const Filed& a, const Filed& b) { return RoomTree::IsBefore(a.item, b.item); });
   }
   std::vector<Filed> filed_;
 };
@@ -98,7 +97,7 @@ class RoomTreeTest : public testing::TestWithParam<int> {
   std::mt19937 random_;
 };
 
-TEST_P(RoomTreeTest, AnswersLikeALookAtEveryItemAsItemsComeMoveAndGo) {
+TEST_P(RoomTreeTest, AgreesWithAScanOfAllItemsAfterAnyChanges) {
   SCOPED_TRACE(testing::Message() << "seed " << GetParam());
   RoomTree tree(kWidth);
   Plain plain;
@@ -143,7 +142,7 @@ TEST_P(RoomTreeTest, AnswersLikeALookAtEveryItemAsItemsComeMoveAndGo) {
 
 INSTANTIATE_TEST_SUITE_P(All, RoomTreeTest, testing::Range(0, 60));
 
-TEST(RoomTreeOrderTest, EqualKeysGoByRank) {
+TEST(RoomTreeOrderTest, EqualKeysAreOrderedByRank) {
   RoomTree tree(2);
   const std::vector<double> row = {1, 1};
   for (const int32_t rank : {3, 1, 2})

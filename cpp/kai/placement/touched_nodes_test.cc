@@ -13,7 +13,7 @@ using ::testing::IsEmpty;
 
 constexpr size_t kNodes = 3;
 
-TEST(TouchedNodesTest, TellsWhatWasTouchedSinceAVersion) {
+TEST(TouchedNodesTest, ListsTheNodesTouchedSinceAVersion) {
   TouchedNodes touched;
   const TouchedNodes::Version start = touched.version();
   EXPECT_THAT(*touched.Since(start, kNodes), IsEmpty());
@@ -26,7 +26,7 @@ TEST(TouchedNodesTest, TellsWhatWasTouchedSinceAVersion) {
   EXPECT_EQ(touched.last(), NodeId(1));
 }
 
-TEST(TouchedNodesTest, WhereMoreWasTouchedThanThereAreNodesAllAreAsked) {
+TEST(TouchedNodesTest, WithMoreTouchesThanNodesAllNodesAreListed) {
   TouchedNodes touched;
   const TouchedNodes::Version start = touched.version();
   for (int i = 0; i < 4; ++i) touched.Touch(NodeId(0));
@@ -47,7 +47,7 @@ TEST(TouchedNodesTest, VisitsEachNodeOnce) {
   EXPECT_FALSE(touched.VisitSince(start, kNodes, [](NodeId) { FAIL(); }));
 }
 
-TEST(TouchedNodesTest, ForgetsWhatWasLongAgoAndKeepsCounting) {
+TEST(TouchedNodesTest, DropsOldTouchesAndKeepsCounting) {
   TouchedNodes touched;
   const TouchedNodes::Version start = touched.version();
   for (size_t i = 0; i < 7; ++i) touched.Touch(NodeId(i));

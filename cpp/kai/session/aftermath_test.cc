@@ -53,7 +53,7 @@ TEST(AftermathTest, QueuesTakeTurnsAsEachGroupIsServed) {
   EXPECT_GT(left.after.order[2].queues.back().standing.share, 0);
 }
 
-TEST(AftermathTest, WhatWasPlacedWaitsNoMore) {
+TEST(AftermathTest, PlacedGroupsNoLongerWait) {
   const Left left(MakeCluster()
                       .Queue("q")
                       .Node("n", {.gpus = 4})
@@ -64,7 +64,7 @@ TEST(AftermathTest, WhatWasPlacedWaitsNoMore) {
   EXPECT_EQ(left.after.order[0].request[kQuotaGpu], 2);
 }
 
-TEST(AftermathTest, NodesHaveWhatTheDecisionsLeave) {
+TEST(AftermathTest, FreeResourcesOfNodesAreThoseAfterTheDecisions) {
   const Left left(MakeCluster()
                       .Queue("q")
                       .Node("n1", {.gpus = 4})
@@ -80,7 +80,7 @@ TEST(AftermathTest, NodesHaveWhatTheDecisionsLeave) {
   EXPECT_THAT(left.after.nodes[1].parts, IsEmpty());
 }
 
-TEST(AftermathTest, AskingLeavesTheClusterAsItWas) {
+TEST(AftermathTest, DoesNotChangeTheCluster) {
   const ClusterMaker maker = TwoQueues().Pending("a/one", {.pods = 4, .gpus = 1});
   const Session session(ParseConfig(""));
   const Left left(maker);

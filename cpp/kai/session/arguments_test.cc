@@ -22,7 +22,7 @@ Config WithPlugin(const std::string& name, const std::string& arguments) {
   return *std::move(config);
 }
 
-TEST(MinRuntimeArgumentsTest, AreNothingUnlessGiven) {  // spec 1 F102
+TEST(MinRuntimeArgumentsTest, AreZeroByDefault) {  // spec 1 F102
   for (const char* arguments : {"{}", "null", R"({"defaultPreemptMinRuntime": ""})"}) {
     const Config config = WithPlugin("minruntime", arguments);
     const MinRuntime::Options options = MinRuntimeOptions(config);
@@ -44,7 +44,7 @@ TEST(MinRuntimeArgumentsTest, AreDurationsWithDaysAndWeeks) {
   EXPECT_THAT(config.WarningTexts(), IsEmpty());
 }
 
-TEST(MinRuntimeArgumentsTest, WhatMakesNoSenseIsSaidAndFallsBack) {
+TEST(MinRuntimeArgumentsTest, InvalidValuesAreReportedAndReplacedByDefaults) {
   const Config config = WithPlugin("minruntime", R"({"defaultPreemptMinRuntime": "-1h",
           "defaultReclaimMinRuntime": "long", "reclaimResolveMethod": "LCA"})");
   const MinRuntime::Options options = MinRuntimeOptions(config);
@@ -60,7 +60,7 @@ TEST(MinRuntimeArgumentsTest, WhatMakesNoSenseIsSaidAndFallsBack) {
                           "nor queue, and counts as lca; did you mean \"lca\"?"));
 }
 
-TEST(SaturationMultiplierTest, IsANumberOfOneOrAbove) {  // spec 1 F93
+TEST(SaturationMultiplierTest, IsANumberOfAtLeastOne) {  // spec 1 F93
   const std::pair<const char*, double> table[] = {
       {"{}", 1},
       {R"({"relcaimerSaturationMultiplier": "1.5"})", 1.5},
@@ -90,7 +90,7 @@ TEST(SaturationMultiplierTest, IsANumberOfOneOrAbove) {  // spec 1 F93
   EXPECT_EQ(SaturationMultiplier(WithPlugin("priority", "{}")), 1);
 }
 
-TEST(PolicyArgumentsTest, AreFgdWithWholeScoresAndTheClustersPodsUnlessGiven) {
+TEST(PolicyArgumentsTest, AreFgdWithWholeScoresAndThePodsOfTheClusterByDefault) {
   const PolicyOptions options = PolicyOptionsOf(WithPlugin("placementpolicy", "{}"));
   EXPECT_EQ(options.policy, packing::Policy::kFgd);
   EXPECT_FALSE(options.exact);
@@ -118,7 +118,7 @@ TEST(PolicyArgumentsTest, NameAPolicyASeedAndTypicalPods) {
   EXPECT_EQ(mix[2].pod, (packing::PodShape{.cpu_milli = 2'000}));
 }
 
-TEST(PolicyArgumentsTest, WhatMakesNoSenseIsReportedAndFallsBack) {
+TEST(PolicyArgumentsTest, InvalidValuesAreReportedAndReplacedByDefaults) {
   for (const std::string pods :
        {"1 2", "1 2 3 4", "1 2 0", "1.5 2 3", "-1 2 3", "1 2 three", ","}) {
     const Config config = WithPlugin("placementpolicy", R"({"typicalPods": ")" + pods + R"("})");
@@ -158,7 +158,7 @@ TEST(JobOrderArgumentsTest, HaveDefaultsByPolicy) {
   }
 }
 
-TEST(JobOrderArgumentsTest, AreWhatIsGiven) {
+TEST(JobOrderArgumentsTest, AreTheGivenValues) {
   const Config config = WithPlugin(
       "joborder", R"({"policy": "las", "preempts": false, "within": "priority", "lease": "1h",
                       "thresholds": " 0.5, 60", "weightAge": 5, "weightSize": 0,
@@ -176,7 +176,7 @@ TEST(JobOrderArgumentsTest, AreWhatIsGiven) {
   EXPECT_EQ(options.max_age_ns, 24 * kHourNs);
 }
 
-TEST(JobOrderArgumentsTest, WhatMakesNoSenseIsReportedAndFallsBack) {
+TEST(JobOrderArgumentsTest, InvalidValuesAreReportedAndReplacedByDefaults) {
   for (const std::string list : {"5, 5", "10,5", "0", "-1", "soon", ",", "1e12"}) {
     const Config config = WithPlugin("joborder", R"({"thresholds": ")" + list + R"("})");
     EXPECT_EQ(JobOrderOptionsOf(config).thresholds_ns.size(), 3U) << list;
@@ -215,7 +215,7 @@ TEST(NumaArgumentsTest, AreAListAndAFlag) {  // spec 3 U13
   EXPECT_FALSE(NumaOptions(WithPlugin("numa", R"({"reconstructAvailable": false})")).reconstruct);
 }
 
-TEST(NumaArgumentsTest, AFlagThatMakesNoSenseIsReportedAndCountsAsTrue) {
+TEST(NumaArgumentsTest, AnInvalidFlagIsReportedAndCountsAsTrue) {
   const Config config = WithPlugin("numa", R"({"reconstructAvailable": "perhaps"})");
   EXPECT_TRUE(NumaOptions(config).reconstruct);
   EXPECT_THAT(config.WarningTexts(),

@@ -154,7 +154,7 @@ TEST_P(ClaimPropertyTest, TheShortcutsChangeNothing) {
   });
 }
 
-TEST_P(ClaimPropertyTest, AfterACycleTheClaimsAreAsBefore) {
+TEST_P(ClaimPropertyTest, ACycleDoesNotChangeTheClaims) {
   ForSamples(100, [](const Sample& sample, const Config& config) {
     const std::string before = StateOf(*sample.cluster);
     const std::string plan = TextOf(RunPlan(Session(config), sample.cluster));
@@ -163,7 +163,7 @@ TEST_P(ClaimPropertyTest, AfterACycleTheClaimsAreAsBefore) {
   });
 }
 
-TEST_P(ClaimPropertyTest, NoDeviceIsGivenTwiceAndAPlacedPodHasWhatItAsksFor) {
+TEST_P(ClaimPropertyTest, NoDeviceIsAllocatedTwiceAndPlacedPodsHaveTheirDevices) {
   int64_t placed = 0;
   ForSamples(150, [&](const Sample& sample, const Config& config) {
     const Session session(

@@ -46,7 +46,7 @@ std::vector<std::string> PluginNames(const Config& config) {
 
 // ---- missing members ----------------------------------------------------------------------------
 
-TEST(ConfigTest, NoConfigurationIsKaisBuiltInOne) {  // spec 2 C7
+TEST(ConfigTest, AnEmptyConfigurationIsTheDefaultOfKai) {  // spec 2 C7
   for (const char* nothing : {"", "null", "{}"}) {
     const Config config = ParseOrDie(nothing);
     EXPECT_THAT(config.actions, Contains("allocate"));
@@ -60,7 +60,7 @@ TEST(ConfigTest, NoConfigurationIsKaisBuiltInOne) {  // spec 2 C7
   }
 }
 
-TEST(ConfigTest, ANullMemberIsAMissingOne) {
+TEST(ConfigTest, ANullMemberCountsAsMissing) {
   const Config config =
       ParseOrDie(R"({"actions": null, "tiers": null, "queueDepthPerAction": null})");
   EXPECT_THAT(config.actions, Contains("allocate"));
@@ -74,7 +74,7 @@ TEST(ConfigTest, UnknownMembersAreNoError) {
 
 // ---- actions ------------------------------------------------------------------------------------
 
-TEST(ConfigTest, ActionsAreAListInCommas) {
+TEST(ConfigTest, ActionsAreACommaSeparatedList) {
   const Config config = ParseOrDie(R"({"actions": "  allocate ,allocate"})");
   EXPECT_THAT(config.actions, ElementsAre("allocate", "allocate"));
   EXPECT_THAT(config.WarningTexts(), IsEmpty());
@@ -105,7 +105,7 @@ TEST(ConfigTest, TiersNameExactlyThePluginsThatRunOneTierAfterTheOther) {
   EXPECT_FALSE(config.HasPlugin("elastic"));
 }
 
-TEST(ConfigTest, NoTiersAreNoPlugins) {
+TEST(ConfigTest, AnEmptyListOfTiersMeansNoPlugins) {
   EXPECT_THAT(ParseOrDie(R"({"tiers": []})").plugins, IsEmpty());
   EXPECT_THAT(ParseOrDie(R"({"tiers": [{"plugins": []}]})").plugins, IsEmpty());
 }
@@ -117,14 +117,14 @@ TEST(ConfigTest, AnUnknownPluginIsReportedAndSkipped) {
   EXPECT_THAT(config.WarningTexts(), Contains("plugin \"gang\" is not known and is skipped"));
 }
 
-TEST(ConfigTest, PluginsOutsideOfTheDefaultAreKnown) {
+TEST(ConfigTest, ValidPluginsOutsideOfTheDefaultGiveNoWarning) {
   const Config config = ParseOrDie(R"({"tiers": [{"plugins": [{"name": "podaffinity"},
       {"name": "gpuspread"}, {"name": "numa"}, {"name": "reflectjoborder"}]}]})");
   EXPECT_THAT(config.plugins, SizeIs(4));
   EXPECT_THAT(config.WarningTexts(), Not(Contains(HasSubstr("not known"))));
 }
 
-TEST(ConfigTest, ArgumentsAreTextsAndOtherValuesBecomeSuch) {
+TEST(ConfigTest, ArgumentsAreConvertedToStrings) {
   const Config config = ParseOrDie(R"({"tiers": [{"plugins": [
       {"name": "nodeplacement", "arguments": {"gpu": "spread"}},
       {"name": "numa", "arguments": {"reconstructAvailable": true}},
@@ -140,7 +140,7 @@ TEST(ConfigTest, ArgumentsAreTextsAndOtherValuesBecomeSuch) {
   EXPECT_EQ(config.FindPlugin("predicates"), nullptr);
 }
 
-TEST(ConfigTest, SwitchesWithoutEffectHaveNone) {  // spec 2 C5
+TEST(ConfigTest, DisableOptionsWithoutEffectAreIgnored) {  // spec 2 C5
   EXPECT_TRUE(ParseOrDie(R"({"tiers": [{"plugins": [{"name": "priority",
       "disableJobOrder": true, "disablePredicate": true}]}]})")
                   .HasPlugin("priority"));
@@ -148,14 +148,14 @@ TEST(ConfigTest, SwitchesWithoutEffectHaveNone) {  // spec 2 C5
 
 // ---- changes of the default plugins -------------------------------------------------------------
 
-TEST(ConfigTest, AnArgumentIsLaidOverTheDefaults) {
+TEST(ConfigTest, AnArgumentOverridesTheDefault) {
   const Config config = ParseOrDie(R"({"plugins": {"nodeplacement": {"gpu": "spread"}}})");
   EXPECT_EQ(PluginNames(config), PluginNames(ParseOrDie("")));
   EXPECT_EQ(config.FindPlugin("nodeplacement")->Argument("gpu", ""), "spread");
   EXPECT_THAT(config.WarningTexts(), IsEmpty());
 }
 
-TEST(ConfigTest, APluginIsAddedOrLeftOutOnPurpose) {
+TEST(ConfigTest, APluginIsAddedOrRemoved) {
   const Config config = ParseOrDie(
       R"({"plugins": {"numa": {}, "podaffinity": true, "gpuspread": null, "predicates": false}})");
   EXPECT_TRUE(config.HasPlugin("numa"));
@@ -165,7 +165,7 @@ TEST(ConfigTest, APluginIsAddedOrLeftOutOnPurpose) {
   EXPECT_THAT(config.WarningTexts(), IsEmpty());
 }
 
-TEST(ConfigTest, ArgumentsOfATierStayUnlessTheyAreOverlaid) {
+TEST(ConfigTest, ArgumentsOfATierStayUnlessTheyAreOverridden) {
   const Config config = ParseOrDie(R"({"tiers": [{"plugins": [{"name": "predicates"},
       {"name": "proportion"},
       {"name": "nodeplacement", "arguments": {"cpu": "spread", "gpu": "spread"}}]}],
@@ -175,7 +175,7 @@ TEST(ConfigTest, ArgumentsOfATierStayUnlessTheyAreOverlaid) {
   EXPECT_EQ(config.FindPlugin("nodeplacement")->Argument("cpu", ""), "spread");
 }
 
-TEST(ConfigTest, WhatIsNoPluginIsRefused) {
+TEST(ConfigTest, AnInvalidPluginsMemberIsRejected) {
   EXPECT_EQ(ErrorOf(R"({"plugins": {"numa": "yes"}})"),
             "config: plugins.numa must be an object of arguments, true or false");
   EXPECT_EQ(ErrorOf(R"({"plugins": ["numa"]})"),
@@ -184,7 +184,7 @@ TEST(ConfigTest, WhatIsNoPluginIsRefused) {
 
 // ---- unknown names ------------------------------------------------------------------------------
 
-TEST(ConfigTest, AMistypedNameIsReportedWithTheOneThatWasMeant) {
+TEST(ConfigTest, AMistypedNameIsReportedWithTheNearestName) {
   const std::pair<const char*, const char*> table[] = {
       {R"({"actons": "allocate"})",
        "configuration member \"actons\" is not known and is skipped; did you mean \"actions\"?"},
@@ -219,7 +219,7 @@ TEST(ConfigTest, AMistypedMemberOfATierIsReported) {
   EXPECT_THAT(config.warnings[1].path, ElementsAre("tiers", "0", "plugins", "1", "argumets"));
 }
 
-TEST(ConfigTest, ProtectionThatTiersLeaveOutIsReported) {
+TEST(ConfigTest, MissingProtectionPluginsAreReported) {
   const auto warnings = [](const std::string& plugins) {
     return ParseOrDie(R"({"tiers": [{"plugins": [)" + plugins + "]}]}").WarningTexts();
   };
@@ -246,7 +246,7 @@ TEST(ConfigTest, ExtrasAreOffUnlessTheyAreTurnedOn) {
   EXPECT_THAT(config.ToJson(), HasSubstr(R"("topology_spread":true)"));
 }
 
-TEST(ConfigTest, AnExtraIsOnOrOff) {
+TEST(ConfigTest, AnExtraHasToBeABool) {
   const auto message = [](std::string_view json) {
     return std::string(Config::Parse(json, {}).status().message());
   };
@@ -257,12 +257,12 @@ TEST(ConfigTest, AnExtraIsOnOrOff) {
 
 // ---- depth --------------------------------------------------------------------------------------
 
-TEST(ConfigTest, ADepthIsANumberOfPodGroupsPerAction) {
+TEST(ConfigTest, ADepthIsReadPerAction) {
   EXPECT_THAT(ParseOrDie(R"({"queueDepthPerAction": {"allocate": 25, "preempt": -1}})").queue_depth,
               UnorderedElementsAre(Pair("allocate", 25), Pair("preempt", -1)));
 }
 
-TEST(ConfigTest, ADepthThatWouldCrashKaiIsRefused) {  // spec 2 C9
+TEST(ConfigTest, ADepthThatWouldCrashKaiIsRejected) {  // spec 2 C9
   for (const char* depth : {"0", "-2", "1.5", "\"1\"", "null", "1e30"}) {
     const std::string json = std::string(R"({"queueDepthPerAction": {"allocate": )") + depth + "}}";
     EXPECT_EQ(
@@ -274,7 +274,7 @@ TEST(ConfigTest, ADepthThatWouldCrashKaiIsRefused) {  // spec 2 C9
 
 // ---- compat -------------------------------------------------------------------------------------
 
-TEST(ConfigTest, EverySwitchIsFixedUnlessKaisBehaviourIsAskedFor) {
+TEST(ConfigTest, EverySwitchIsOnUnlessKaisBehaviourIsSelected) {
   ASSERT_THAT(Config::CompatSwitches(), SizeIs(kSwitches));
   for (size_t i = 0; i < kSwitches; ++i) {
     const auto which = static_cast<Switch>(i);
@@ -296,7 +296,7 @@ TEST(ConfigTest, AnUnknownSwitchIsReportedAndSkipped) {
               Contains("compat switch \"gravity\" is not known and is skipped"));
 }
 
-TEST(ConfigTest, ASwitchHasTwoPositions) {
+TEST(ConfigTest, ASwitchAcceptsTwoValues) {
   EXPECT_EQ(ErrorOf(R"({"compat": {"gravity": "off"}})"),
             "config: compat.gravity must be \"fixed\" or \"kai\"");
   EXPECT_EQ(ErrorOf(R"({"compat": {"gravity": true}})"),
@@ -305,7 +305,7 @@ TEST(ConfigTest, ASwitchHasTwoPositions) {
 
 // ---- budgets (spec 2 V4) ------------------------------------------------------------------------
 
-TEST(ConfigTest, WithoutBudgetsThoseOfKaiHold) {
+TEST(ConfigTest, WithoutBudgetsTheDefaultsOfKaiApply) {
   for (const char* nothing : {"", "{}", R"({"scenarioSearchBudgets": null})",
                               R"({"scenarioSearchBudgets": {"maxJobSearchDuration": null}})"}) {
     const SearchBudgets budgets = ParseOrDie(nothing).budgets;
@@ -319,7 +319,7 @@ TEST(ConfigTest, WithoutBudgetsThoseOfKaiHold) {
   }
 }
 
-TEST(ConfigTest, EachBudgetIsSetByItself) {
+TEST(ConfigTest, EachBudgetIsSetSeparately) {
   const SearchBudgets budgets = ParseOrDie(R"({"scenarioSearchBudgets": {
       "maxActionSearchDuration": {"default": "1m", "reclaim": "0s"},
       "maxJobSearchDuration": "1.5s", "minJobSearchDuration": "100ms",
@@ -337,7 +337,7 @@ TEST(ConfigTest, EachBudgetIsSetByItself) {
   EXPECT_EQ(budgets.job_scenarios, SearchBudgets::kUnlimitedScenarios);
 }
 
-TEST(ConfigTest, BudgetsThatStopKaisActionsAreRefused) {  // spec 2 C3, E27
+TEST(ConfigTest, InvalidBudgetsAreRejected) {  // spec 2 C3, E27
   const auto error_of = [](const std::string& members) {
     return ErrorOf(R"({"scenarioSearchBudgets": {)" + members + "}}");
   };
@@ -391,7 +391,7 @@ TEST(ConfigTest, UnknownBudgetsAreReportedAndSkipped) {
 
 // ---- invalid configurations ---------------------------------------------------------------------
 
-TEST(ConfigTest, NonsenseIsOneSentence) {
+TEST(ConfigTest, InvalidConfigurationsAreRejectedWithOneSentence) {
   EXPECT_EQ(ErrorOf("[]"), "config: not a JSON object");
   EXPECT_EQ(ErrorOf("allocate"), "config: not a JSON object");
   EXPECT_EQ(ErrorOf(R"({"actions": "allocate")"), "config: not a JSON object");
@@ -410,7 +410,7 @@ TEST(ConfigTest, NonsenseIsOneSentence) {
 
 // ---- to JSON and back ---------------------------------------------------------------------------
 
-TEST(ConfigTest, WhatWasUnderstoodCanBeWrittenDownAndReadAgain) {
+TEST(ConfigTest, AConfigurationIsUnchangedAfterWritingAndReading) {
   const Config config =
       ParseOrDie(R"({"actions": "allocate", "queueDepthPerAction": {"allocate": 3},
       "compat": {"slow_job": "kai"},
@@ -432,14 +432,14 @@ TEST(ConfigTest, WhatWasUnderstoodCanBeWrittenDownAndReadAgain) {
   EXPECT_EQ(again.WarningTexts(), config.WarningTexts());
 }
 
-TEST(ConfigTest, TheDefaultSurvivesTheWayToJsonAndBack) {
+TEST(ConfigTest, TheDefaultIsUnchangedAfterWritingAndReading) {
   const Config config = ParseOrDie("");
   const Config again = ParseOrDie(config.ToJson());
   EXPECT_EQ(again.ToJson(), config.ToJson());
   EXPECT_EQ(PluginNames(again), PluginNames(config));
 }
 
-TEST(ConfigTest, AnyTextSurvivesTheWayToJsonAndBack) {
+TEST(ConfigTest, AnyTextIsUnchangedAfterWritingAndReading) {
   Config config = ParseOrDie(R"({"tiers": [{"plugins": [{"name": "numa"}]}]})");
   const std::string text = "a \"quote\", a \\, a\ttab,\na line, \x01 and ü";
   config.plugins[0].arguments["ignoreList"] = text;

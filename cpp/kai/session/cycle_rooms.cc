@@ -22,7 +22,7 @@ std::unique_ptr<DomainSearch> MakeDomainSearch(const Config& config, const Clust
   return std::make_unique<DomainSearch>(
       cluster, DomainSearch::Options{.whole_nodes = !config.switches.on(Switch::kPartialLabels),
                                      .stop_at_required = config.switches.on(Switch::kCommonDomain),
-                                     .tells_levels = config.switches.on(Switch::kTopologyLevels),
+                                     .reports_levels = config.switches.on(Switch::kTopologyLevels),
                                      .best_fit = PlacesByBestFit(config)});
 }
 

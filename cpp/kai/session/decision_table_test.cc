@@ -32,7 +32,7 @@ TEST(DecisionTableTest, HasARowPerDecision) {
   EXPECT_THAT(table.gpu_groups, IsEmpty());
 }
 
-TEST(DecisionTableTest, SaysWhichDevicesArePartlyTaken) {
+TEST(DecisionTableTest, ListsPartlyUsedDevices) {
   const Plan plan = PlanOf(MakeCluster()
                                .Queue("vision", {.deserved_gpus = 4})
                                .Node("n1", {.gpus = 4})
@@ -45,7 +45,7 @@ TEST(DecisionTableTest, SaysWhichDevicesArePartlyTaken) {
   EXPECT_EQ(table.gpu_groups.at(0).size(), 1);
 }
 
-TEST(DecisionTableTest, SaysWhyAPodHasToGo) {
+TEST(DecisionTableTest, HasTheReasonOfAnEviction) {
   const Plan plan = PlanOf(MakeCluster()
                                .Queue("vision", {.deserved_gpus = 1})
                                .Queue("speech", {.deserved_gpus = 0})
@@ -62,7 +62,7 @@ TEST(DecisionTableTest, SaysWhyAPodHasToGo) {
   EXPECT_EQ(table.Kind(1), "pipeline");
 }
 
-TEST(CodedColumnTest, HasEachTextOnce) {
+TEST(CodedColumnTest, StoresEachTextOnce) {
   CodedColumn column;
   for (const char* text : {"b", "a", "b", "b"}) column.Add(text);
   column.AddNone();

@@ -286,7 +286,7 @@ class Classes {
     std::string text;
     AddNumber(outcome->verdict, &text);
     const std::string own = cluster_.PodGroupName(group);
-    for (const ToldReason& reason : ReasonsOf(plan_, group, /*evictions=*/false)) {
+    for (const ReportedReason& reason : ReasonsOf(plan_, group, /*evictions=*/false)) {
       AddText(reason.code, &text);
       AddFacts(FactsOf(plan_, reason, group), &text);
       const std::string pod = reason.pod.valid() ? cluster_.PodName(reason.pod) : "";

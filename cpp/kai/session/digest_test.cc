@@ -43,7 +43,7 @@ TEST(PageCountsTest, CountsDecisionsAndGroupsThatWait) {
   EXPECT_EQ(counts.waiting, 1);
 }
 
-TEST(DecisionRowsTest, ARowPerGroupWhileTheyAreFew) {
+TEST(DecisionRowsTest, AFewGroupsHaveARowEach) {
   const DecisionRows made = RowsOf(PlanOf(Filled()), 4);
   ASSERT_EQ(made.rows.size(), 4);
   EXPECT_EQ(made.hidden_pods, 0);
@@ -57,7 +57,7 @@ TEST(DecisionRowsTest, ARowPerGroupWhileTheyAreFew) {
   EXPECT_THAT(made.rows[0].places, ElementsAre(Pair("n1", 2)));
 }
 
-TEST(DecisionRowsTest, ARowPerQueueWhereTheyAreMany) {
+TEST(DecisionRowsTest, ManyGroupsHaveARowPerQueue) {
   const DecisionRows made = RowsOf(PlanOf(Filled()), 3);
   ASSERT_EQ(made.rows.size(), 2);
   EXPECT_EQ(made.rows[0].group, "a/one");
@@ -74,7 +74,7 @@ TEST(DecisionRowsTest, OtherRowsAreCounted) {
   EXPECT_EQ(made.hidden_groups, 2);
 }
 
-TEST(DecisionRowsTest, EvictionsSayForWhichGroup) {
+TEST(DecisionRowsTest, EvictionsNameTheGroupThatNeedsThem) {
   const Plan plan = PlanOf(MakeCluster()
                                .Queue("a", {.deserved_gpus = 1})
                                .Queue("b")
@@ -96,7 +96,7 @@ std::vector<std::vector<std::string>> ClassesOf(const ClusterMaker& maker) {
   return classes;
 }
 
-TEST(WaitingClassesTest, GroupsThatWaitForTheSameAreTogether) {
+TEST(WaitingClassesTest, GroupsWithTheSameReasonAreInOneClass) {
   ClusterMaker maker = MakeCluster().Queue("a").Node("n");
   for (int number = 0; number < 3; ++number) {
     maker.Pending(StrCat("a/small-", number), {.gpus = 1});
@@ -119,7 +119,7 @@ TEST(WaitingClassesTest, AnotherLimitOrAnotherMinimumIsAnotherClass) {
               ElementsAre(ElementsAre("a/x"), ElementsAre("b/x", "c/x"), ElementsAre("b/y")));
 }
 
-TEST(WaitingClassesTest, TellsWhetherTheirQueuesDiffer) {
+TEST(WaitingClassesTest, StatesWhetherTheirQueuesDiffer) {
   const Plan plan = PlanOf(MakeCluster()
                                .Queue("a")
                                .Queue("b")
@@ -134,7 +134,7 @@ TEST(WaitingClassesTest, TellsWhetherTheirQueuesDiffer) {
   EXPECT_FALSE(classes[1].spans_queues);
 }
 
-TEST(WaitingClassesTest, GroupsThatWaitForTheirOwnPodsShareAReasonToo) {
+TEST(WaitingClassesTest, GroupsThatWaitForTheirPodsShareAClassToo) {
   EXPECT_THAT(ClassesOf(MakeCluster()
                             .Queue("q")
                             .Pending("q/a", {.min_member = 2})

@@ -125,7 +125,7 @@ ClusterRows WithTwins(ClusterRows rows, uint64_t seed) {
   return rows;
 }
 
-TEST_P(EvictionPropertyTest, WhatIsSaidOfOneGroupHoldsForThoseThatAskTheSame) {
+TEST_P(EvictionPropertyTest, ReasonsOfOneGroupHoldForEqualGroups) {
   ForSamples(200, [&](const Sample& sample, const Config& config) {
     const std::shared_ptr<Cluster> cluster = WithTwins(sample.rows(), sample.seed).Build();
     const Session plain(config, {.always_scan = true, .plain_search = true});
@@ -168,7 +168,7 @@ double AmountOf(const oracle::Amounts& amounts, const std::string& name) {
   return found == amounts.end() ? 0 : found->second;
 }
 
-TEST_P(EvictionPropertyTest, LedgersAndQueuesAreWhatTheDecisionsMakeOfThem) {
+TEST_P(EvictionPropertyTest, LedgersAndQueuesAgreeWithTheDecisions) {
   ForSamples(60, [&](const Sample& sample, const Config& with_any) {
     Config config = with_any;
     config.switches.Set(Switch::kSingleVictims, true);  // decisions do not show second charges
@@ -222,7 +222,7 @@ TEST_P(EvictionPropertyTest, LedgersAndQueuesAreWhatTheDecisionsMakeOfThem) {
   });
 }
 
-TEST_P(EvictionPropertyTest, TheClusterIsTheSameToTheLastBitAfterwards) {
+TEST_P(EvictionPropertyTest, ACycleRestoresEveryBitOfTheCluster) {
   ForSamples(100, [&](const Sample& sample, const Config& config) {
     ClusterRows rows = sample.rows();
     MakeAmountsInexact(&rows);
@@ -239,7 +239,7 @@ bool IsByStaleness(const CycleLog::Decision& decision) {
   return decision.action == "stalegangeviction";
 }
 
-TEST_P(EvictionPropertyTest, OnlyThePreemptibleLeaveForOthers) {
+TEST_P(EvictionPropertyTest, OnlyPreemptibleGroupsAreEvictedForOthers) {
   ForPlans(250, [&](const Plan& plan, const Sample&, const Config&) {
     for (const CycleLog::Decision& decision : plan.decisions) {
       if (decision.kind != Kind::kEvict || IsByStaleness(decision)) continue;
@@ -257,7 +257,7 @@ TEST_P(EvictionPropertyTest, OnlyThePreemptibleLeaveForOthers) {
   });
 }
 
-TEST_P(EvictionPropertyTest, AGroupThatHasNotRunForLongLosesAtMostWhatIsAboveItsMinimum) {
+TEST_P(EvictionPropertyTest, AProtectedGroupLosesAtMostPodsAboveItsMinimum) {
   ForPlans(250, [&](const Plan& plan, const Sample& sample, const Config& config) {
     if (!config.HasPlugin("minruntime")) return;
     const Cluster& cluster = *plan.cluster;
@@ -330,7 +330,7 @@ bool IsWhole(const Cluster& cluster, SubGroupId set, const std::map<SubGroupId, 
   return count >= sets.minimum[set];
 }
 
-TEST_P(EvictionPropertyTest, GangsLeaveWholeOrKeepTheirMinimum) {
+TEST_P(EvictionPropertyTest, GangsAreEvictedWholeOrKeepTheirMinimum) {
   if (as_kai()) return;
   ForPlans(250, [&](const Plan& plan, const Sample&, const Config&) {
     const Cluster& cluster = *plan.cluster;
@@ -385,23 +385,23 @@ TEST_P(EvictionPropertyTest, NoPodIsPlacedAndEvictedInOnePlan) {
 
 // ---- budgets ------------------------------------------------------------------------------------
 
-bool SaysThatItStopped(const Plan& plan) {
+bool ReportsSpentBudget(const Plan& plan) {
   for (const PodGroupId group : plan.cluster->pod_groups().name.ids()) {
-    for (const ToldReason& reason : ReasonsOf(plan, group)) {
+    for (const ReportedReason& reason : ReasonsOf(plan, group)) {
       if (reason.code == reason_codes::kSearchBudgetSpent) return true;
     }
   }
   return false;
 }
 
-TEST_P(EvictionPropertyTest, ASearchThatStopsEarlySaysSo) {
+TEST_P(EvictionPropertyTest, ASearchThatStopsEarlyIsReported) {
   ForSamples(150, [&](const Sample& sample, Config config) {
     const Plan whole = RunPlan(Session(config), sample.cluster);
-    EXPECT_FALSE(SaysThatItStopped(whole));
+    EXPECT_FALSE(ReportsSpentBudget(whole));
     for (const int64_t most : {1, 3}) {
       config.budgets.job_scenarios = most;
       const Plan cut = RunPlan(Session(config), sample.cluster);
-      if (!SaysThatItStopped(cut)) {
+      if (!ReportsSpentBudget(cut)) {
         EXPECT_EQ(DecisionsText(cut), DecisionsText(whole)) << most;
       }
       EXPECT_EQ(TextOf(cut), TextOf(RunPlan(Session(config), sample.cluster)));
@@ -418,20 +418,20 @@ class ImpatientClock final : public Clock {
   mutable int64_t now_ns_ = 0;
 };
 
-TEST_P(EvictionPropertyTest, ASearchThatRunsOutOfTimeSaysSo) {
+TEST_P(EvictionPropertyTest, ASearchThatRunsOutOfTimeIsReported) {
   ForSamples(100, [&](const Sample& sample, Config config) {
     const Plan whole = RunPlan(Session(config), sample.cluster);
     config.budgets.job_ns = 5'000'000'000;
     config.budgets.generator_ns = {{"default", 0}};
     const ImpatientClock clock;
     const Plan cut = RunPlan(Session(config), sample.cluster, &clock);
-    if (!SaysThatItStopped(cut)) {
+    if (!ReportsSpentBudget(cut)) {
       EXPECT_EQ(DecisionsText(cut), DecisionsText(whole));
     }
   });
 }
 
-TEST_P(EvictionPropertyTest, WhatTimeCutShortCanBeHadAgainFromItsCounts) {
+TEST_P(EvictionPropertyTest, APlanCutByTimeIsReproducedFromItsScenarioCounts) {
   int cuts = 0;
   ForSamples(200, [&](const Sample& sample, Config config) {
     config.budgets.job_ns = 9'000'000'000;

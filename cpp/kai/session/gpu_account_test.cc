@@ -27,13 +27,13 @@ struct Kept {
   std::map<std::string, int64_t> gained;
 };
 
-TEST(NanoGpusTest, AmountsAreAsPeopleWriteThem) {
+TEST(NanoGpusTest, AmountsAreRoundedToTheirDecimalForm) {
   EXPECT_EQ(NanoGpus(0.3), 300'000'000) << "though the double is a little less";
   EXPECT_EQ(NanoGpus(8), 8'000'000'000);
   EXPECT_EQ(3 * NanoGpus(1.0 / 3), NanoGpus(1) - 1) << "three thirds are no more than one device";
 }
 
-TEST(GpuAccountTest, WhatIsBoundIsNoLongerFree) {
+TEST(GpuAccountTest, BoundGpusAreNotFree) {
   const Kept kept(MakeCluster()
                       .Queue("q", {.deserved_gpus = 8})
                       .Node("n1", {.gpus = 4})
@@ -46,7 +46,7 @@ TEST(GpuAccountTest, WhatIsBoundIsNoLongerFree) {
   EXPECT_THAT(kept.gained, ElementsAre(Pair("q", NanoGpus(3.5))));
 }
 
-TEST(GpuAccountTest, WhatIsPromisedComesOutOfWhatLeaves) {
+TEST(GpuAccountTest, PipelinedPodsUseGpusOfEvictedPods) {
   const Kept kept(MakeCluster()
                       .Queue("a", {.deserved_gpus = 2})
                       .Queue("b")
@@ -57,7 +57,7 @@ TEST(GpuAccountTest, WhatIsPromisedComesOutOfWhatLeaves) {
   EXPECT_THAT(kept.gained, ElementsAre(Pair("a", NanoGpus(2)), Pair("b", -NanoGpus(2))));
 }
 
-TEST(GpuAccountTest, QueuesAreComparedWithTheirFairShares) {
+TEST(GpuAccountTest, QueuesAreComparedWithTheirFairShare) {
   const Kept kept(MakeCluster()
                       .Queue("top")
                       .Queue("a", {.parent = "top", .deserved_gpus = 2})
@@ -88,7 +88,7 @@ TEST(GpuAccountTest, APodThatMovesGainsNothing) {
   EXPECT_THAT(kept.account.free, ElementsAre(Pair(0, 2)));
 }
 
-TEST(GpuAccountTest, APodThatIsEvictedTwiceLeavesOnce) {
+TEST(GpuAccountTest, APodThatIsEvictedTwiceCountsOnce) {
   Kept kept(MakeCluster()
                 .Queue("a", {.deserved_gpus = 1})
                 .Queue("b")

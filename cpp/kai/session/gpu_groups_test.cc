@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::MatchesRegex;
 
-TEST(NewGpuGroupTest, IsAUuidThatFollowsFromCycleNodeAndNumber) {
+TEST(NewGpuGroupTest, IsAUuidDerivedFromCycleNodeAndNumber) {
   const std::string group = NewGpuGroup(1'767'225'600'000'000'000, "n1", 0);
   EXPECT_THAT(group, MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-"
                                   "[0-9a-f]{12}"));

@@ -35,20 +35,20 @@ struct Parts {
   std::vector<const Decision*> decisions;
 };
 
-class Teller {
+class StoryBuilder {
  public:
-  Teller(const Plan& plan, PodGroupId group, const Parts& parts)
+  StoryBuilder(const Plan& plan, PodGroupId group, const Parts& parts)
       : plan_(plan), cluster_(*plan.cluster), group_(group), parts_(parts) {}
 
-  GroupStory Tell() {
+  GroupStory Build() {
     story_.least = LeastPodsOf(cluster_.pod_groups().root[group_], cluster_.sub_groups());
-    TellDecisions();
-    TellPods();
+    AddDecisions();
+    AddPods();
     return std::move(story_);
   }
 
  private:
-  void TellDecisions() {
+  void AddDecisions() {
     absl::flat_hash_map<PodId, const Decision*> last;  // evictions by pod
     std::vector<PodId> order;
     for (const Decision* each : parts_.decisions) {
@@ -100,7 +100,7 @@ class Teller {
     ++nodes->back().pods;
   }
 
-  void TellPods() {
+  void AddPods() {
     const PodColumns& pods = cluster_.pods();
     std::map<double, int64_t> all;
     std::map<double, int64_t> waiting;
@@ -198,7 +198,7 @@ std::vector<GroupStory> StoriesOf(const Plan& plan, std::span<const PodGroupId> 
   std::vector<GroupStory> stories;
   stories.reserve(groups.size());
   for (size_t i = 0; i < groups.size(); ++i)
-    stories.push_back(Teller(plan, groups[i], parts[i]).Tell());
+    stories.push_back(StoryBuilder(plan, groups[i], parts[i]).Build());
   return stories;
 }
 

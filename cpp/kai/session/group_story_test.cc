@@ -37,7 +37,7 @@ std::vector<std::string> Called(const Cluster& cluster, std::string_view name) {
   return names;
 }
 
-TEST(GroupStoryTest, CountsPodsByWhatTheyAskForAndWhereTheyGo) {
+TEST(GroupStoryTest, CountsPodsByRequestAndByNode) {
   const Plan plan = PlanOf(MakeCluster()
                                .Queue("q")
                                .Node("n1", {.gpus = 2})
@@ -57,7 +57,7 @@ TEST(GroupStoryTest, CountsPodsByWhatTheyAskForAndWhereTheyGo) {
   EXPECT_FALSE(story.moves);
 }
 
-TEST(GroupStoryTest, SaysWhoseRoomItMakes) {
+TEST(GroupStoryTest, NamesTheGroupThatGetsTheRoom) {
   const Plan plan =
       PlanOf(MakeCluster()
                  .Queue("a", {.deserved_gpus = 2})
@@ -77,7 +77,7 @@ TEST(GroupStoryTest, SaysWhoseRoomItMakes) {
   EXPECT_THAT(Named(StoryOf(plan, "a/new").promised, plan), ElementsAre(Pair("n", 2)));
 }
 
-TEST(GroupStoryTest, AGroupMovesIfAllItIsPromisedIsForPodsThatLeave) {
+TEST(GroupStoryTest, AGroupMovesIfAllItsPipelinedPodsWereEvicted) {
   const Plan plan = PlanOf(MakeCluster()
                                .Queue("q", {.deserved_gpus = 4})
                                .Node("n1", {.gpus = 2})
@@ -94,7 +94,7 @@ TEST(GroupStoryTest, AGroupMovesIfAllItIsPromisedIsForPodsThatLeave) {
   EXPECT_FALSE(StoryOf(plan, "q/wide").moves);
 }
 
-TEST(GroupStoryTest, TheFirstWaitingPodThatSharesDevices) {
+TEST(GroupStoryTest, FindsTheFirstWaitingPodThatSharesDevices) {
   const Plan plan =
       PlanOf(MakeCluster()
                  .Queue("q")
@@ -105,7 +105,7 @@ TEST(GroupStoryTest, TheFirstWaitingPodThatSharesDevices) {
   EXPECT_THAT(story.waiting, ElementsAre(Pair(0.5, 2)));
 }
 
-TEST(GroupsCalledTest, ByItsOwnNameThenAPodsThenItsWorkloads) {
+TEST(GroupsCalledTest, FindsGroupsByTheirNameThenAPodThenTheWorkload) {
   ClusterMaker maker = MakeCluster().Queue("q");
   PodGroupRow owned;
   owned.namespace_name = "ns";

@@ -134,7 +134,7 @@ TEST_P(JobOrderPropertyTest, TheShortcutsChangeNothing) {
   });
 }
 
-TEST_P(JobOrderPropertyTest, APlanHoldsForAsLongAsItSays) {
+TEST_P(JobOrderPropertyTest, APlanIsUnchangedUntilItsEnd) {
   int ends = 0;
   ForSamples(60, [&](const Sample& sample) {
     Config config = sample.config;
@@ -156,7 +156,7 @@ TEST_P(JobOrderPropertyTest, APlanHoldsForAsLongAsItSays) {
   EXPECT_GT(ends, moves ? 5 : -1);
 }
 
-TEST_P(JobOrderPropertyTest, NoGroupIsPreemptedForOneThatComesLater) {
+TEST_P(JobOrderPropertyTest, NoGroupIsPreemptedForALaterOne) {
   int by_key = 0;  // the victim's priority is not lower
   ForSamples(100, [&](const Sample& sample) {
     const auto look = [&](const CycleView& cycle) {
@@ -181,7 +181,7 @@ TEST_P(JobOrderPropertyTest, NoGroupIsPreemptedForOneThatComesLater) {
   EXPECT_GT(by_key, usual.preempts ? 0 : -1);
 }
 
-TEST_P(JobOrderPropertyTest, ServiceIsWrittenWhereAGroupThatRanLosesPods) {
+TEST_P(JobOrderPropertyTest, ServiceIsWrittenForGroupsThatLosePods) {
   int written = 0;
   ForSamples(60, [&](const Sample& sample) {
     const Plan plan = RunPlan(Session(sample.config), sample.cluster);

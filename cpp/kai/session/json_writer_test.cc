@@ -7,7 +7,7 @@
 namespace kai::json_writer_test {
 namespace {
 
-TEST(PythonFloatTest, IsWhatReprPrints) {
+TEST(PythonFloatTest, PrintsTheSameAsRepr) {
   const std::pair<double, const char*> printed[] = {
       {0, "0.0"},
       {1, "1.0"},
@@ -27,7 +27,7 @@ TEST(PythonFloatTest, IsWhatReprPrints) {
   for (const auto& [value, text] : printed) EXPECT_EQ(PythonFloat(value), text);
 }
 
-TEST(JsonWriterTest, PutsCommasAndEscapes) {
+TEST(JsonWriterTest, WritesCommasAndEscapes) {
   JsonWriter json;
   json.Begin('{');
   json.Pair("a \"name\"", "two\nlines\x01");

@@ -31,14 +31,14 @@ TEST(KnownNamesTest, TheBuiltInPluginsAreThoseOfAnEmptyConfiguration) {
   EXPECT_EQ(FindKnownPlugin("predicate"), nullptr);
 }
 
-TEST(KnownNamesTest, ALevelHasEachNameOnce) {
+TEST(KnownNamesTest, EachNameOccursOncePerLevel) {
   for (const auto& [place, names] : ConfigNames()) {
     EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size()) << place;
     EXPECT_THAT(names, testing::Not(IsEmpty())) << place;
   }
 }
 
-TEST(KnownNamesTest, ArgumentsAndTheirValuesHaveAPlace) {
+TEST(KnownNamesTest, ListsArgumentsAndTheirValues) {
   const auto listed = ConfigNames();
   const std::map<std::string, std::vector<std::string>> names(listed.begin(), listed.end());
   EXPECT_THAT(names.at(""), Contains("plugins"));
@@ -48,7 +48,7 @@ TEST(KnownNamesTest, ArgumentsAndTheirValuesHaveAPlace) {
 }
 
 // The default of an argument is valid, and one of its listed values.
-TEST(KnownNamesTest, FallbacksMakeSense) {
+TEST(KnownNamesTest, DefaultsAreValid) {
   for (const std::string_view plugin : PluginNames()) {
     for (const std::string_view name : ArgumentNames(plugin)) {
       const KnownArgument* argument = FindKnownArgument(plugin, name);

@@ -40,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Mode, NumberingTest, testing::Bool(), [](const auto& mo
   return std::string(mode.param ? "AsKai" : "Fixed");
 });
 
-TEST_P(NumberingTest, OfRandomClusters) {
+TEST_P(NumberingTest, DoesNotAffectPlansOfRandomClusters) {
   ForSeeds(100, [&](uint64_t seed) {
     Random random(seed);
     RandomClusterOptions shape{.max_nodes = random.OneIn(4) ? 60 : 12,
@@ -53,7 +53,7 @@ TEST_P(NumberingTest, OfRandomClusters) {
   });
 }
 
-TEST_P(NumberingTest, OfCrowdedClusters) {
+TEST_P(NumberingTest, DoesNotAffectPlansOfCrowdedClusters) {
   ForSeeds(100, [&](uint64_t seed) {
     Random random(seed);
     CrowdedClusterOptions shape;

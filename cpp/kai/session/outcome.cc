@@ -23,7 +23,7 @@ class Describer {
   // Computes only evictions and annotations, without outcomes.
   void RunBriefly() {
     FindEvictions();
-    for (const PodGroupId group : LonersAndChanged(cycle_)) {
+    for (const PodGroupId group : SinglesAndChanged(cycle_)) {
       const GroupStamps writes = StampsOf(group);
       if (writes.any() && MayStamp(WaitingOf(group) == 0 || cycle_.order->IsReady(group)))
         Stamp(group, writes);
@@ -33,7 +33,7 @@ class Describer {
   void Run() {
     FindEvictions();
     outcomes_ = GroupOutcomes(cluster_.pod_groups().size());
-    for (const PodGroupId group : LonersAndChanged(cycle_)) Describe(group, LikeOf(group));
+    for (const PodGroupId group : SinglesAndChanged(cycle_)) Describe(group, LikeOf(group));
     const ChangedGroups& changed = ChangedOfShared(cycle_);
     for (const GroupClassId id : cycle_.classes->classes()) {
       if (cycle_.classes->IsShared(id)) DescribeClass(id, changed.contains(id));
@@ -118,8 +118,8 @@ class Describer {
     if (const auto answers = cycle_.log->answers.find(id); answers != cycle_.log->answers.end())
       tried = answers->second;
     const std::span<const PodGroupId> groups = cycle_.GroupsOf(id);
-    const bool one_speaks = tried.empty() || (tried.size() == 1 && tried[0] == groups[0]);
-    if (one_speaks && !some_changed && cycle_.log->spent_searches.empty()) {
+    const bool has_one_outcome = tried.empty() || (tried.size() == 1 && tried[0] == groups[0]);
+    if (has_one_outcome && !some_changed && cycle_.log->spent_searches.empty()) {
       Describe(groups[0], groups[0]);
       for (const PodGroupId group : groups.subspan(1)) outcomes_.Share(group, groups[0]);
       return;
@@ -155,7 +155,7 @@ class Describer {
       outcome.writes = StampsOf(group);
       Stamp(group, outcome.writes);
     }
-    if (SaysItIsStale(group)) AddToEvent(StaleOf(group), &outcome);
+    if (ReportsStaleness(group)) AddToEvent(StaleOf(group), &outcome);
     DescribeMisfits(group, &outcome);
     DescribeState(group, like, waiting, !waits_for_pods, &outcome);
     if (IsStale(group)) AddToPlan(StaleOf(group), &outcome);
@@ -211,7 +211,7 @@ class Describer {
 
   // KAI's event reports a gang, and why its next pod found no node, as one error.
   void AddLogged(PodGroupId like, PodGroupId group, GroupOutcome* outcome) const {
-    bool is_told = false;  // with its gang
+    bool is_reported = false;  // with its gang
     for (Reason reason : cycle_.log->ReasonsOf(like)) {
       if (like != group) reason = ForGroup(std::move(reason), group, cluster_);
       const auto* too_small = std::get_if<DomainTooSmall>(&reason);
@@ -219,8 +219,8 @@ class Describer {
       const bool is_ours = too_small != nullptr && too_small->is_best;
       const bool is_kais = lacks != nullptr && lacks->is_outside;
       outcome->reasons.push_back(
-          {.reason = reason, .in_event = !is_told && !is_ours, .in_plan = !is_kais});
-      is_told = std::holds_alternative<GangIncomplete>(reason);
+          {.reason = reason, .in_event = !is_reported && !is_ours, .in_plan = !is_kais});
+      is_reported = std::holds_alternative<GangIncomplete>(reason);
     }
   }
 
@@ -243,7 +243,7 @@ class Describer {
   }
 
   void Stamp(PodGroupId group, const GroupStamps& writes) {
-    if (writes.service) cycle_.time->Tell();  // includes the time up to now
+    if (writes.service) cycle_.time->ExpireAtOnce();  // includes the time up to now
     if (writes.any()) plan_.stamped.push_back({.group = group, .writes = writes});
   }
 
@@ -267,7 +267,7 @@ class Describer {
   }
 
   // KAI's event mentions it from the second cycle on, or when it evicts (spec 2 D6, M1).
-  bool SaysItIsStale(PodGroupId group) const {
+  bool ReportsStaleness(PodGroupId group) const {
     const int64_t since_ns = cycle_.StaleSince(group);
     const bool was_stale =
         since_ns != kNoTime && since_ns == cluster_.pod_groups().stale_since_ns[group];

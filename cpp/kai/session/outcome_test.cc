@@ -34,7 +34,7 @@ Plan RunPlan(const ClusterMaker& maker,
 std::vector<std::pair<std::string, std::string>> ReasonsOf(const Plan& plan,
                                                            std::string_view group) {
   std::vector<std::pair<std::string, std::string>> reasons;
-  for (const ToldReason& reason : OutcomeOf(plan, group).reasons) {
+  for (const ReportedReason& reason : OutcomeOf(plan, group).reasons) {
     EXPECT_NE(reason.message, "") << reason.code;
     reasons.emplace_back(reason.code, reason.pod.valid() ? plan.cluster->PodName(reason.pod) : "");
   }
@@ -56,7 +56,7 @@ constexpr char kNoGpus[] =
 
 // ---- verdicts -----------------------------------------------------------------------------------
 
-TEST(VerdictTest, PlacedIsWhoseWaitingPodsAllGotANode) {
+TEST(VerdictTest, AGroupWithNodesForAllWaitingPodsIsPlaced) {
   const Plan plan = RunPlan(MakeCluster().Node("n").Pending("ns/g", {.pods = 2, .min_member = 2}));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kPlaced));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), IsEmpty());
@@ -64,7 +64,7 @@ TEST(VerdictTest, PlacedIsWhoseWaitingPodsAllGotANode) {
   EXPECT_THAT(ConditionsOf(plan), IsEmpty());
 }
 
-TEST(VerdictTest, PipelinedIsWhosePodsAllHaveToWait) {
+TEST(VerdictTest, AGroupWithOnlyPipelinedPodsIsPipelined) {
   const Plan plan = RunPlan(MakeCluster()
                                 .Node("n", {.gpus = 1})
                                 .Releasing("ns/old", {.gpus = 1, .node = "n"})
@@ -73,7 +73,7 @@ TEST(VerdictTest, PipelinedIsWhosePodsAllHaveToWait) {
   EXPECT_THAT(OutcomeOf(plan, "ns/g").events, IsEmpty());
 }
 
-TEST(VerdictTest, PartlyPlacedIsAGroupThatGotSomething) {
+TEST(VerdictTest, AGroupWithSomePlacedPodsIsPartlyPlaced) {
   EXPECT_THAT(RunPlan(MakeCluster()
                           .Node("n", {.gpus = 1})
                           .Pending("ns/g", {.pods = 2, .gpus = 1, .min_member = 1})),
@@ -90,14 +90,14 @@ TEST(VerdictTest, PartlyPlacedIsAGroupThatGotSomething) {
       << "one pod is gated";
 }
 
-TEST(VerdictTest, RunningIsAGroupWithNothingThatWaits) {
+TEST(VerdictTest, AGroupWithoutWaitingPodsIsRunning) {
   EXPECT_THAT(RunPlan(MakeCluster().Node("n").Running("ns/g", {.node = "n"})),
               AllOf(HasVerdict("ns/g", Verdict::kRunning), PlanIs()));
   EXPECT_THAT(RunPlan(MakeCluster().Node("n").Releasing("ns/g", {.node = "n"})),
               HasVerdict("ns/g", Verdict::kRunning));
 }
 
-TEST(VerdictTest, AGroupThatHasEndedIsToldApart) {
+TEST(VerdictTest, ACompletedGroupHasItsOwnReason) {
   const Plan plan = RunPlan(MakeCluster().Succeeded("ns/g"));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kRunning));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("completed", "")));
@@ -125,18 +125,18 @@ TEST(VerdictTest, EveryVerdictHasAName) {
 
 // ---- not ready (spec 2 M4) ----------------------------------------------------------------------
 
-TEST(NotReadyTest, AGangWhosePodsHaveNotAllArrivedIsToldHowManyAreMissing) {
+TEST(NotReadyTest, AGangWithMissingPodsReportsTheirNumber) {
   const Plan plan =
       RunPlan(MakeCluster().Node("n").Pending("ns/g", {.pods = 2, .min_member = 4}).Gated("ns/g"));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kNotReady));
-  EXPECT_THAT(plan, Says("ns/g",
-                         "Job is not ready for scheduling. Waiting for 4 pods, currently 3 "
-                         "exist, 1 are gated"));
+  EXPECT_THAT(plan, HasMessage("ns/g",
+                               "Job is not ready for scheduling. Waiting for 4 pods, currently 3 "
+                               "exist, 1 are gated"));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("not_ready", "")));
   EXPECT_THAT(ConditionsOf(plan), IsEmpty()) << "its pods get no condition";
 }
 
-TEST(NotReadyTest, EverySubGroupThatIsNotReadyIsNamed) {
+TEST(NotReadyTest, TheMessageNamesEverySubGroupThatIsNotReady) {
   PodGroupRow group;
   group.namespace_name = "ns";
   group.name = "g";
@@ -148,7 +148,8 @@ TEST(NotReadyTest, EverySubGroupThatIsNotReadyIsNamed) {
   }
   const Plan plan =
       RunPlan(MakeCluster().Add(std::move(group)).Pending("ns/g", {.pods = 2, .subgroup = "work"}));
-  EXPECT_THAT(plan, Says("ns/g",
+  EXPECT_THAT(plan,
+              HasMessage("ns/g",
                          "Job is not ready for scheduling. Waiting for 1 pods for SubGroup lead, "
                          "currently 0 exist, 0 are gated. Waiting for 3 pods for SubGroup work, "
                          "currently 2 exist, 0 are gated."));
@@ -172,9 +173,10 @@ TEST(NotReadyTest, PodsOfASubGroupThatIsNotNeededWaitForTheOthersOfIt) {  // spe
   later.Running("ns/g", {.gpus = 1, .node = "n", .subgroup = "lead"});
   const Plan starts = RunPlan(maker);
   EXPECT_THAT(starts, HasVerdict("ns/g", Verdict::kPartlyPlaced));
-  EXPECT_THAT(starts, Says("ns/g",
-                           "Job is not ready for scheduling. Waiting for 2 pods for SubGroup work, "
-                           "currently 1 exist, 0 are gated."));
+  EXPECT_THAT(starts,
+              HasMessage("ns/g",
+                         "Job is not ready for scheduling. Waiting for 2 pods for SubGroup work, "
+                         "currently 1 exist, 0 are gated."));
   EXPECT_TRUE(OutcomeOf(starts, "ns/g").writes.last_start);
   EXPECT_THAT(RunPlan(later), HasVerdict("ns/g", Verdict::kNotReady));
   EXPECT_THAT(RunPlan(later, R"({"compat": {"optional_members": "kai"}})"),
@@ -183,29 +185,29 @@ TEST(NotReadyTest, PodsOfASubGroupThatIsNotNeededWaitForTheOthersOfIt) {  // spe
 
 TEST(NotReadyTest, OnlyGatedPodsAreNotReady) {
   EXPECT_THAT(RunPlan(MakeCluster().Node("n").Gated("ns/g")),
-              Says("ns/g",
-                   "Job is not ready for scheduling. Waiting for 1 pods, currently 1 exist, "
-                   "1 are gated"));
+              HasMessage("ns/g",
+                         "Job is not ready for scheduling. Waiting for 1 pods, currently 1 exist, "
+                         "1 are gated"));
 }
 
 // ---- queues -------------------------------------------------------------------------------------
 
-TEST(InvalidTest, AQueueThatDoesNotExistIsNamed) {  // spec 2 G3
+TEST(InvalidTest, TheMessageNamesAMissingQueue) {  // spec 2 G3
   const Plan plan = RunPlan(MakeCluster().Queue("team").Node("n").Pending("ns/g"));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kInvalid));
-  EXPECT_THAT(plan, Says("ns/g", "QueueDoesNotExist: Queue 'ns' does not exist."));
+  EXPECT_THAT(plan, HasMessage("ns/g", "QueueDoesNotExist: Queue 'ns' does not exist."));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("queue_does_not_exist", "")));
   EXPECT_EQ(TextOfPod(plan, "ns/g-0"), "QueueDoesNotExist: Queue 'ns' does not exist.");
 }
 
-TEST(InvalidTest, AQueueWhoseParentIsMissingDoesNotExistEither) {
+TEST(InvalidTest, AQueueWithAMissingParentDoesNotExistEither) {
   const Plan plan =
       RunPlan(MakeCluster().Queue("ns", {.parent = "gone"}).Node("n").Pending("ns/g"));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kInvalid));
   EXPECT_THAT(plan, Reasons("ns/g", reason_codes::kQueueDoesNotExist));
 }
 
-TEST(InvalidTest, AlsoAGroupThatRunsOrIsNotReadyHearsThatItsQueueIsGone) {
+TEST(InvalidTest, GroupsThatRunOrAreNotReadyReportAMissingQueueToo) {
   const Plan runs = RunPlan(MakeCluster().Queue("team").Node("n").Running("ns/g", {.node = "n"}));
   EXPECT_THAT(runs, HasVerdict("ns/g", Verdict::kInvalid));
   EXPECT_THAT(ReasonsOf(runs, "ns/g"), ElementsAre(Pair("queue_does_not_exist", "")));
@@ -216,12 +218,12 @@ TEST(InvalidTest, AlsoAGroupThatRunsOrIsNotReadyHearsThatItsQueueIsGone) {
   EXPECT_THAT(waits, Reasons("ns/g", reason_codes::kNotReady));
 }
 
-TEST(UnschedulableTest, AQueueWithQueuesBelowTakesNoGroup) {  // spec 1 F8, W16: KAI gives no reason
+TEST(UnschedulableTest, AQueueWithChildrenAcceptsNoGroup) {  // spec 1 F8, W16: KAI gives no reason
   const Plan plan =
       RunPlan(MakeCluster().Queue("ns").Queue("team", {.parent = "ns"}).Node("n").Pending("ns/g"));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kUnschedulable));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("queue_not_leaf", "")));
-  EXPECT_THAT(plan, Says("ns/g", "Unable to schedule podgroup"));
+  EXPECT_THAT(plan, HasMessage("ns/g", "Unable to schedule podgroup"));
 }
 
 // ---- gates --------------------------------------------------------------------------------------
@@ -234,10 +236,10 @@ TEST(UnschedulableTest, OverTheLimit) {  // spec 2 M5
                                 .Pending("team-a/g", {.gpus = 1}));
   EXPECT_THAT(plan, HasVerdict("team-a/g", Verdict::kUnschedulable));
   EXPECT_THAT(ReasonsOf(plan, "team-a/g"), ElementsAre(Pair("over_limit", "")));
-  EXPECT_THAT(plan,
-              Says("team-a/g",
-                   "OverLimit: team-a quota has reached the allowable limit of GPUs. Limit is "
-                   "4 GPUs, currently 4 GPUs allocated and workload requested 1 GPUs."));
+  EXPECT_THAT(
+      plan, HasMessage("team-a/g",
+                       "OverLimit: team-a quota has reached the allowable limit of GPUs. Limit is "
+                       "4 GPUs, currently 4 GPUs allocated and workload requested 1 GPUs."));
   EXPECT_THAT(TextOfPod(plan, "team-a/g-0"), HasSubstr("OverLimit: team-a quota"));
 }
 
@@ -248,7 +250,8 @@ TEST(UnschedulableTest, NonPreemptibleOverTheQuota) {
                   .Node("n", {.gpus = 8})
                   .Pending("team/g", {.gpus = 1, .preemptibility = "non-preemptible"}));
   EXPECT_THAT(ReasonsOf(plan, "team/g"), ElementsAre(Pair("non_preemptible_over_quota", "")));
-  EXPECT_THAT(plan, Says("team/g", HasSubstr("NonPreemptibleOverQuota: Non-preemptible workload is "
+  EXPECT_THAT(plan,
+              HasMessage("team/g", HasSubstr("NonPreemptibleOverQuota: Non-preemptible workload is "
                                              "over quota. Workload requested 1 GPUs")));
 }
 
@@ -261,10 +264,10 @@ TEST(UnschedulableTest, NotEnoughGpus) {
                                 .Pending("ns/g", {.gpus = 1}));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kUnschedulable));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("not_enough_gpus", "ns/g-0")));
-  EXPECT_THAT(plan,
-              Says("ns/g", std::string("PodSchedulingErrors: Resources were not found for pod "
-                                       "ns/g-0 due to: ") +
-                               kNoGpus + "."));
+  EXPECT_THAT(
+      plan, HasMessage("ns/g", std::string("PodSchedulingErrors: Resources were not found for pod "
+                                           "ns/g-0 due to: ") +
+                                   kNoGpus + "."));
   EXPECT_EQ(TextOfPod(plan, "ns/g-0"), kNoGpus);
 }
 
@@ -287,7 +290,7 @@ TEST(UnschedulableTest, LargerThanAnyNode) {
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("larger_than_any_node", "ns/g-0")));
 }
 
-TEST(UnschedulableTest, AGangSaysThatItIsIncompleteAndWhichPodFailed) {
+TEST(UnschedulableTest, AGangReportsThatItIsIncompleteAndThePodThatFailed) {
   const Plan plan = RunPlan(MakeCluster()
                                 .Node("n", {.gpus = 2})
                                 .Pending("ns/g", {.pods = 3, .gpus = 1, .min_member = 3}));
@@ -298,12 +301,12 @@ TEST(UnschedulableTest, AGangSaysThatItIsIncompleteAndWhichPodFailed) {
           "PodSchedulingErrors: Resources were found for 2 pods while 3 are required for "
           "gang scheduling. Additional pods cannot be scheduled due to: ") +
       kNoGpus + ".";
-  EXPECT_THAT(plan, Says("ns/g", text));
+  EXPECT_THAT(plan, HasMessage("ns/g", text));
   EXPECT_EQ(TextOfPod(plan, "ns/g-2"), kNoGpus) << "the pod that failed has its own reason";
   EXPECT_EQ(TextOfPod(plan, "ns/g-0"), text) << "the others repeat their group (spec 2 M2)";
 }
 
-TEST(UnschedulableTest, ExtrasOfAGangThatRunsAreNoIncompleteGang) {
+TEST(UnschedulableTest, ExtrasOfARunningGangAreNotReportedAsAnIncompleteGang) {
   const Plan plan =
       RunPlan(MakeCluster()
                   .Node("n", {.gpus = 2})
@@ -315,7 +318,7 @@ TEST(UnschedulableTest, ExtrasOfAGangThatRunsAreNoIncompleteGang) {
 
 // ---- cases that are not built, or not considered ------------------------------------------------
 
-TEST(UnschedulableTest, WhatIsNotBuiltIsNamedForWhatWaits) {
+TEST(UnschedulableTest, AWaitingGroupReportsAFeatureThatIsNotBuilt) {
   const Plan plan = RunPlan(MakeCluster()
                                 .Node("n", {.gpus = 8})
                                 .Pending("ns/waits", {.pods = 2, .affinity = NeedsNamespaces()})
@@ -324,13 +327,13 @@ TEST(UnschedulableTest, WhatIsNotBuiltIsNamedForWhatWaits) {
   EXPECT_THAT(OutcomeOf(plan, "ns/waits").reasons.at(0).message,
               "needs namespace-selector, which is not built yet");
   EXPECT_THAT(ReasonsOf(plan, "ns/waits"), ElementsAre(Pair("not_built", "")));
-  EXPECT_THAT(plan, Says("ns/waits", "Unable to schedule podgroup"));
+  EXPECT_THAT(plan, HasMessage("ns/waits", "Unable to schedule podgroup"));
   EXPECT_EQ(TextOfPod(plan, "ns/waits-0"), "Unable to schedule pod");
   EXPECT_THAT(plan, HasVerdict("ns/runs", Verdict::kRunning));
   EXPECT_THAT(ReasonsOf(plan, "ns/runs"), IsEmpty());
 }
 
-TEST(UnschedulableTest, TheBestDomainIsAReasonWhereKaiNamesNone) {
+TEST(UnschedulableTest, TheBestDomainIsAReasonIfKaiNamesNone) {
   ClusterMaker maker =
       MakeCluster()
           .Add(TopologyRow{.name = "t", .levels = {{.node_label = "rack", .alias = ""}}})
@@ -346,7 +349,7 @@ TEST(UnschedulableTest, TheBestDomainIsAReasonWhereKaiNamesNone) {
   EXPECT_THAT(OutcomeOf(plan, "ns/g").events.front(), Not(HasSubstr("node-group")));
 }
 
-TEST(UnschedulableTest, AGroupThatNoActionConsideredSaysSo) {
+TEST(UnschedulableTest, AGroupThatNoActionConsideredHasAReason) {
   const Plan plan = RunPlan(MakeCluster().Node("n").Pending("ns/g"), R"({"actions": "reclaim"})");
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kUnschedulable));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), Contains(Pair("not_considered", "")));
@@ -354,7 +357,7 @@ TEST(UnschedulableTest, AGroupThatNoActionConsideredSaysSo) {
 
 // ---- pods whose sub-group does not exist (spec 2 G6, M9) ----------------------------------------
 
-TEST(MisfitTest, APodOfASubGroupThatDoesNotExistIsToldSo) {
+TEST(MisfitTest, APodOfAMissingSubGroupHasAMessage) {
   const Plan plan =
       RunPlan(MakeCluster().Node("n").Pending("ns/g").Pending("ns/g", {.subgroup = "typo"}));
   constexpr char kText[] =
@@ -364,7 +367,7 @@ TEST(MisfitTest, APodOfASubGroupThatDoesNotExistIsToldSo) {
   EXPECT_EQ(TextOfPod(plan, "ns/g-1"), kText);
 }
 
-TEST(MisfitTest, AGroupWithSuchAPodIsNotAllPlaced) {
+TEST(MisfitTest, AGroupWithAMisfitIsPartlyPlaced) {
   EXPECT_THAT(
       RunPlan(MakeCluster().Node("n").Pending("ns/g").Pending("ns/g", {.subgroup = "typo"})),
       HasVerdict("ns/g", Verdict::kPartlyPlaced));
@@ -372,17 +375,17 @@ TEST(MisfitTest, AGroupWithSuchAPodIsNotAllPlaced) {
 
 // ---- texts that begin with the node pool (spec 2 M2) --------------------------------------------
 
-TEST(NodePoolTextTest, GroupsThatTryOnceNameTheirNodePool) {
+TEST(NodePoolTextTest, MessagesOfGroupsWithABackoffNameTheNodePool) {
   ClusterMaker maker = MakeCluster().Node("n", {.gpus = 1}).Pending("ns/g", {.gpus = 2});
   maker.Pending("ns/plain", {.gpus = 2});
   maker.rows().pod_groups[0].scheduling_backoff = 1;
   const Plan plan = RunPlan(maker);
-  EXPECT_THAT(plan, Says("ns/g", HasSubstr("Node-Pool 'default': PodSchedulingErrors: ")));
+  EXPECT_THAT(plan, HasMessage("ns/g", HasSubstr("Node-Pool 'default': PodSchedulingErrors: ")));
   EXPECT_THAT(TextOfPod(plan, "ns/g-0"), HasSubstr("Node-Pool 'default': Scheduling conditions"));
-  EXPECT_THAT(plan, Says("ns/plain", testing::Not(HasSubstr("Node-Pool"))));
+  EXPECT_THAT(plan, HasMessage("ns/plain", testing::Not(HasSubstr("Node-Pool"))));
 }
 
-TEST(NodePoolTextTest, TheNodePoolIsThatOfTheGroup) {
+TEST(NodePoolTextTest, TheNodePoolOfTheGroupIsUsed) {
   ClusterMaker maker = MakeCluster().Pending("ns/g");
   const StringPairs pool = {{"kai.scheduler/node-pool", "h100"}};
   maker.params().node_pool_label_value = "h100";
@@ -391,13 +394,13 @@ TEST(NodePoolTextTest, TheNodePoolIsThatOfTheGroup) {
   QueueRow queue = MakeQueueRow("ns");
   queue.labels = pool;
   const Plan plan = RunPlan(maker.Add(std::move(queue)));
-  EXPECT_THAT(plan, Says("ns/g", HasSubstr("Node-Pool 'h100': ")));
+  EXPECT_THAT(plan, HasMessage("ns/g", HasSubstr("Node-Pool 'h100': ")));
 }
 
-TEST(NodePoolTextTest, NotReadyIsSaidWithoutIt) {
+TEST(NodePoolTextTest, NotReadyMessagesDoNotNameTheNodePool) {
   ClusterMaker maker = MakeCluster().Pending("ns/g", {.min_member = 2});
   maker.rows().pod_groups[0].scheduling_backoff = 1;
-  EXPECT_THAT(RunPlan(maker), Says("ns/g", HasSubstr("Job is not ready for scheduling.")));
+  EXPECT_THAT(RunPlan(maker), HasMessage("ns/g", HasSubstr("Job is not ready for scheduling.")));
 }
 
 // ---- evictions ----------------------------------------------------------------------------------
@@ -415,7 +418,7 @@ ClusterMaker RichAndPoor() {
       .Pending("poor/new", {.gpus = 1});
 }
 
-TEST(EvictionOutcomeTest, AGroupThatLosesPodsSaysWhichAndWhy) {
+TEST(EvictionOutcomeTest, AGroupThatLosesPodsReportsThemAndTheReason) {
   const Plan plan = RunPlan(RichAndPoor(), kReclaim);
   ASSERT_THAT(plan, PlanIs(Evicts("rich/young-1"), Pipelines("poor/new-0", "n")));
   EXPECT_THAT(plan, HasVerdict("rich/young", Verdict::kRunning));
@@ -429,7 +432,7 @@ TEST(EvictionOutcomeTest, AGroupThatLosesPodsSaysWhichAndWhy) {
   EXPECT_FALSE(OutcomeOf(plan, "poor/new").writes.last_eviction);
 }
 
-TEST(EvictionOutcomeTest, AGroupThatIsPromisedWhatTheyLeaveIsPipelined) {
+TEST(EvictionOutcomeTest, AGroupThatGetsTheirResourcesIsPipelined) {
   const Plan plan = RunPlan(RichAndPoor(), kReclaim);
   EXPECT_THAT(plan, HasVerdict("poor/new", Verdict::kPipelined));
   EXPECT_THAT(ReasonsOf(plan, "poor/new"), IsEmpty());
@@ -438,7 +441,7 @@ TEST(EvictionOutcomeTest, AGroupThatIsPromisedWhatTheyLeaveIsPipelined) {
   EXPECT_FALSE(OutcomeOf(plan, "poor/new").writes.last_start);
 }
 
-TEST(EvictionOutcomeTest, AGroupThatMovesHasAPromiseAndLosesNothing) {
+TEST(EvictionOutcomeTest, AGroupThatMovesIsPipelinedAndLosesNothing) {
   const Plan plan = RunPlan(MakeCluster()
                                 .Node("n1", {.gpus = 2})
                                 .Node("n2", {.gpus = 2})
@@ -454,7 +457,7 @@ TEST(EvictionOutcomeTest, AGroupThatMovesHasAPromiseAndLosesNothing) {
   EXPECT_THAT(plan, HasVerdict("ns/new", Verdict::kPipelined));
 }
 
-TEST(EvictionOutcomeTest, AGroupThatMayNotEvictYetSaysUntilWhen) {  // spec 2 D2
+TEST(EvictionOutcomeTest, ADelayedGroupReportsTheEndOfItsDelay) {  // spec 2 D2
   ClusterMaker maker = RichAndPoor();
   maker.rows().pod_groups.back().preemption_delay_ns = 2 * kTestNowNs;
   const Plan plan = RunPlan(maker, R"({"actions": "allocate, consolidation, reclaim, preempt"})");
@@ -462,10 +465,11 @@ TEST(EvictionOutcomeTest, AGroupThatMayNotEvictYetSaysUntilWhen) {  // spec 2 D2
   EXPECT_THAT(ReasonsOf(plan, "poor/new"),
               ElementsAre(Pair("not_enough_gpus", "poor/new-0"), Pair("preemption_delay", "")))
       << "listed once, though three actions could evict for it";
-  EXPECT_THAT(plan, Says("poor/new", HasSubstr("Workload is within its preemption delay window")));
+  EXPECT_THAT(plan,
+              HasMessage("poor/new", HasSubstr("Workload is within its preemption delay window")));
 }
 
-TEST(EvictionOutcomeTest, AStaleGangSaysSoAfterWhyItWaits) {
+TEST(EvictionOutcomeTest, AStaleGangReportsStalenessAfterItsReasons) {
   ClusterMaker maker = MakeCluster()
                            .Node("n", {.gpus = 1})
                            .Running("ns/g", {.gpus = 1, .node = "n", .min_member = 2})
@@ -480,7 +484,7 @@ TEST(EvictionOutcomeTest, AStaleGangSaysSoAfterWhyItWaits) {
                           Pair("stale", "")));
 }
 
-TEST(EvictionOutcomeTest, ASearchThatEndedEarlySaysSo) {  // spec 2 W25
+TEST(EvictionOutcomeTest, ASearchThatEndedEarlyIsReported) {  // spec 2 W25
   const Plan plan = RunPlan(RichAndPoor(), R"({"actions": "allocate, reclaim",
       "scenarioSearchBudgets": {"maxScenarios": {"job": 0}}})");
   EXPECT_THAT(plan, PlanIs());
@@ -491,12 +495,13 @@ TEST(EvictionOutcomeTest, ASearchThatEndedEarlySaysSo) {  // spec 2 W25
 TEST(EvictionOutcomeTest, AGangWithPodsThatSucceededNeedsOnlyTheOthers) {  // spec 2 W21
   ClusterMaker maker =
       MakeCluster().Succeeded("ns/g", {.min_member = 4}).Pending("ns/g", {.pods = 2});
-  EXPECT_THAT(RunPlan(maker), Says("ns/g", HasSubstr("Waiting for 3 pods, currently 2 exist")));
+  EXPECT_THAT(RunPlan(maker),
+              HasMessage("ns/g", HasSubstr("Waiting for 3 pods, currently 2 exist")));
   EXPECT_THAT(RunPlan(maker, R"({"actions": "allocate", "compat": {"completed_pods": "kai"}})"),
-              Says("ns/g", HasSubstr("Waiting for 4 pods, currently 2 exist")));
+              HasMessage("ns/g", HasSubstr("Waiting for 4 pods, currently 2 exist")));
 }
 
-TEST(OutcomeTest, EveryPodOfAGroupThatFindsNoDomainIsToldSo) {
+TEST(OutcomeTest, EveryPodOfAGroupWithoutADomainHasAMessage) {
   ClusterMaker maker = MakeCluster()
                            .Add(TopologyRow{.name = "net", .levels = {{"rack", ""}}})
                            .Node("n", {.gpus = 1, .labels = {{"rack", "r1"}}})
@@ -510,7 +515,7 @@ TEST(OutcomeTest, EveryPodOfAGroupThatFindsNoDomainIsToldSo) {
 
 // ---- order --------------------------------------------------------------------------------------
 
-TEST(OutcomeTest, TextsOfPodsComeInTheOrderOfPods) {
+TEST(OutcomeTest, MessagesOfPodsAreInTheOrderOfPods) {
   const Plan plan = RunPlan(MakeCluster()
                                 .Node("n", {.gpus = 1})
                                 .Pending("z/g", {.pods = 2, .gpus = 2})
@@ -522,7 +527,7 @@ TEST(OutcomeTest, TextsOfPodsComeInTheOrderOfPods) {
 
 // ---- resource claims ----------------------------------------------------------------------------
 
-TEST(ClaimOutcomeTest, SaysWhichOfThemAreAtFault) {
+TEST(ClaimOutcomeTest, NamesTheClaimsThatAreTheReason) {
   ClusterMaker maker = MakeCluster().Node("n", {.gpus = 0}).Add(GpuClass()).Add(GpusOn("n", 1));
   for (const char* group : {"ns/missing", "ns/picky", "ns/first", "ns/second", "ns/without"})
     maker.Pending(group);

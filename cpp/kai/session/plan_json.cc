@@ -260,7 +260,7 @@ void WriteFacts(const Facts& facts, JsonWriter* json) {
 
 void WriteReasons(const Plan& plan, PodGroupId group, JsonWriter* json) {
   json->Begin('[');
-  for (const ToldReason& reason : ReasonsOf(plan, group)) {
+  for (const ReportedReason& reason : ReasonsOf(plan, group)) {
     json->Begin('{');
     json->Key("code");
     json->String(reason.code);

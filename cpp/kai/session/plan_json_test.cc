@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // tests/conformance/test_two_ways.py compares whole plans with Python's output.
-TEST(PlanJsonTest, HasTheMembersThatGrowWithTheCluster) {
+TEST(PlanJsonTest, WritesDecisionsAndPodGroups) {
   const Plan plan = RunPlan(Session(ParseConfig("")), MakeCluster()
                                                           .Queue("vision", {.deserved_gpus = 1})
                                                           .Node("n\"1\"", {.gpus = 1})

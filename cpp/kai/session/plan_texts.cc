@@ -87,29 +87,29 @@ std::vector<std::string> EventsOf(const Plan& plan, PodGroupId group) {
   return events;
 }
 
-std::vector<ToldReason> ReasonsOf(const Plan& plan, PodGroupId group, bool evictions) {
-  std::vector<ToldReason> told;
+std::vector<ReportedReason> ReasonsOf(const Plan& plan, PodGroupId group, bool evictions) {
+  std::vector<ReportedReason> reasons;
   const GroupOutcome outcome = plan.OutcomeOf(group);
   for (const OutcomeReason& each : outcome.reasons) {
     if (!each.in_plan) continue;
-    told.push_back({.code = CodeOf(each.reason),
-                    .message = MessageOf(each.reason, group, *plan.cluster),
-                    .pod = PodOf(each.reason),
-                    .reason = each.reason});
+    reasons.push_back({.code = CodeOf(each.reason),
+                       .message = MessageOf(each.reason, group, *plan.cluster),
+                       .pod = PodOf(each.reason),
+                       .reason = each.reason});
   }
-  if (!evictions) return told;
+  if (!evictions) return reasons;
   for (const Plan::Eviction& each :
        std::ranges::equal_range(plan.evictions, group, {}, &Plan::Eviction::group)) {
     const CycleLog::Decision& decision = plan.decisions[each.decision];
-    told.push_back({.code = reason_codes::kEvicted,
-                    .message = MessageOf(plan, decision),
-                    .pod = each.pod,
-                    .eviction = &decision});
+    reasons.push_back({.code = reason_codes::kEvicted,
+                       .message = MessageOf(plan, decision),
+                       .pod = each.pod,
+                       .eviction = &decision});
   }
-  return told;
+  return reasons;
 }
 
-Facts FactsOf(const Plan& plan, const ToldReason& reason, PodGroupId group) {
+Facts FactsOf(const Plan& plan, const ReportedReason& reason, PodGroupId group) {
   if (reason.reason) return FactsOf(*reason.reason, group, *plan.cluster);
   const PodGroupId winner = reason.eviction->for_group;
   return {{"action", std::string(reason.eviction->action)},

@@ -2,7 +2,7 @@
 // no texts; callers make those that they show.
 //
 //   for (const std::string& message : EventsOf(plan, group)) ...
-//   for (const ToldReason& reason : ReasonsOf(plan, group)) {
+//   for (const ReportedReason& reason : ReasonsOf(plan, group)) {
 //   MessageOf(plan, decision)
 //
 // Invariants: texts depend on the plan alone. Cost: a string for each. Threads: pure functions of a
@@ -26,7 +26,7 @@ std::string MessageOf(const Plan& plan, const CycleLog::Decision& decision);
 // The texts of the pod group's event and condition.
 std::vector<std::string> EventsOf(const Plan& plan, PodGroupId group);
 
-struct ToldReason {
+struct ReportedReason {
   std::string_view code;
   std::string message;
   PodId pod;                                     // invalid: the whole group
@@ -35,11 +35,11 @@ struct ToldReason {
 };
 // The reasons of its outcome; with `evictions`, followed by why its pods leave, by pod. Valid as
 // long as the plan.
-std::vector<ToldReason> ReasonsOf(const Plan& plan, PodGroupId group, bool evictions = true);
+std::vector<ReportedReason> ReasonsOf(const Plan& plan, PodGroupId group, bool evictions = true);
 
 // The facts of a reason (texts/reason_facts.h); for an eviction, its action and the pod group that
 // it is for.
-Facts FactsOf(const Plan& plan, const ToldReason& reason, PodGroupId group);
+Facts FactsOf(const Plan& plan, const ReportedReason& reason, PodGroupId group);
 
 // In the format of the annotation: "run=3600 gpu=28800 evictions=1 until=2026-01-01T00:00:00Z".
 std::string ServiceText(const ServiceRow& service);

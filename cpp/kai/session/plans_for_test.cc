@@ -118,7 +118,7 @@ std::string TextOf(const Plan& plan) {
               outcome.writes.last_eviction ? " evicted" : "",
               std::to_string(static_cast<int>(outcome.writes.stale_since)));
     for (const std::string& message : EventsOf(plan, group)) StrAppend(&text, "\n  says ", message);
-    for (const ToldReason& reason : ReasonsOf(plan, group)) {
+    for (const ReportedReason& reason : ReasonsOf(plan, group)) {
       StrAppend(&text, "\n  ", reason.code, " ", reason.message, " ",
                 reason.pod.valid() ? cluster.PodName(reason.pod) : "");
     }

@@ -191,7 +191,7 @@ class PlanPropertyTest : public testing::Test {
   Session session_;
 };
 
-TEST_F(PlanPropertyTest, TheOrderOfTheInputIsOfNoConsequence) {
+TEST_F(PlanPropertyTest, TheOrderOfTheInputDoesNotMatter) {
   ForRows([&](const Sample& sample, ClusterRows rows, Random* random) {
     random->Shuffle(&rows.nodes);
     random->Shuffle(&rows.queues);
@@ -203,7 +203,7 @@ TEST_F(PlanPropertyTest, TheOrderOfTheInputIsOfNoConsequence) {
   });
 }
 
-TEST_F(PlanPropertyTest, TheOrderInsideAnObjectIsOfNoConsequence) {
+TEST_F(PlanPropertyTest, TheOrderInsideAnObjectDoesNotMatter) {
   ForRows([&](const Sample& sample, ClusterRows rows, Random* random) {
     for (NodeRow& node : rows.nodes) {
       random->Shuffle(&node.labels);
@@ -227,7 +227,7 @@ TEST_F(PlanPropertyTest, TwoPlansOfOneClusterAreTheSame) {
   });
 }
 
-TEST_F(PlanPropertyTest, TheClusterIsTheSameToTheLastBitAfterwards) {
+TEST_F(PlanPropertyTest, ACycleRestoresEveryBitOfTheCluster) {
   ForRows([&](const Sample&, ClusterRows rows, Random*) {
     MakeAmountsInexact(&rows);
     const std::shared_ptr<Cluster> cluster = rows.Build();
@@ -265,7 +265,7 @@ TEST_P(CyclePropertyTest, NoGroupIsPlacedBelowItsMinimum) {
   });
 }
 
-TEST_P(CyclePropertyTest, NoPodIsDecidedAboutTwiceAndOnlyPodsThatWait) {
+TEST_P(CyclePropertyTest, OnlyWaitingPodsHaveADecisionAndOnlyOne) {
   ForPlans([&](const Plan& plan, const Sample&) {
     std::map<PodId, int> times;
     for (const CycleLog::Decision& decision : plan.decisions) {
@@ -313,7 +313,7 @@ TEST_P(CyclePropertyTest, NoNodeIsOverCommitted) {
   });
 }
 
-TEST_P(CyclePropertyTest, NoQueuePassesItsLimitOrItsQuotaOfTheNonPreemptible) {
+TEST_P(CyclePropertyTest, NoQueueExceedsItsLimitOrItsNonPreemptibleQuota) {
   if (!session_.config().HasPlugin("proportion")) return;  // not checked then
   ForPlans([&](const Plan& plan, const Sample&) {
     const Cluster& cluster = *plan.cluster;
@@ -354,10 +354,10 @@ TEST_P(CyclePropertyTest, EveryGroupThatWaitsHasAReason) {
       const GroupOutcome& outcome = plan.OutcomeOf(group);
       const std::string name = cluster.PodGroupName(group);
       const bool got_something = decided.contains(group);
-      const bool says_so = outcome.verdict == Verdict::kPlaced ||
-                           outcome.verdict == Verdict::kPipelined ||
-                           outcome.verdict == Verdict::kPartlyPlaced;
-      EXPECT_EQ(got_something, says_so) << name << ": " << VerdictName(outcome.verdict);
+      const bool reports_pods = outcome.verdict == Verdict::kPlaced ||
+                                outcome.verdict == Verdict::kPipelined ||
+                                outcome.verdict == Verdict::kPartlyPlaced;
+      EXPECT_EQ(got_something, reports_pods) << name << ": " << VerdictName(outcome.verdict);
       if (outcome.verdict == Verdict::kUnschedulable || outcome.verdict == Verdict::kNotReady ||
           outcome.verdict == Verdict::kInvalid) {
         EXPECT_FALSE(ReasonsOf(plan, group).empty())

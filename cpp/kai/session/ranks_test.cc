@@ -27,8 +27,8 @@ ClusterMaker TwoRacks() {
 
 // The pod's node and domain, by rank.
 std::map<int32_t, std::pair<std::string, std::string>> RanksOf(ClusterMaker maker,
-                                                               bool asks = true) {
-  if (asks)
+                                                               bool has_topology = true) {
+  if (has_topology)
     maker.rows().pod_groups.back().topology = {
         .topology = "t", .required_level = "", .preferred_level = "rack"};
   const Plan plan = RunPlan(Session(ParseConfig("")), maker.Build());
@@ -44,17 +44,17 @@ std::map<int32_t, std::pair<std::string, std::string>> RanksOf(ClusterMaker make
   return ranks;
 }
 
-TEST(RanksTest, GoDomainByDomainAndNodeByNode) {
+TEST(RanksTest, AreAssignedDomainByDomainAndNodeByNode) {
   EXPECT_THAT(RanksOf(TwoRacks()),
               ElementsAre(Pair(0, Pair("n1", "r1")), Pair(1, Pair("n3", "r1")),
                           Pair(2, Pair("n2", "r2")), Pair(3, Pair("n2", "r2"))));
 }
 
-TEST(RanksTest, AreOnlyForGroupsThatAskForATopology) {
-  EXPECT_THAT(RanksOf(TwoRacks(), /*asks=*/false), IsEmpty());
+TEST(RanksTest, AreOnlyForGroupsWithATopologyConstraint) {
+  EXPECT_THAT(RanksOf(TwoRacks(), /*has_topology=*/false), IsEmpty());
 }
 
-TEST(RanksTest, PodsThatRunKeepTheirs) {
+TEST(RanksTest, RunningPodsKeepTheirRanks) {
   ClusterMaker maker = TwoRacks();
   maker.Running("ns/g", {.pods = 1, .node = "n1"});
   maker.rows().pods.back().topology_rank = 1;

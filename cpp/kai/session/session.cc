@@ -204,7 +204,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   // Rooms that are kept have to follow the rollback; others are dropped.
   rooms->order.ForgetParts();
   const bool keeps_rooms = kept != nullptr && !keeps_traces && rooms->CanFollow();
-  if (!keeps_rooms) statement->StopTelling();
+  if (!keeps_rooms) statement->RemoveListeners();
   statement.reset();  // rolls back: the cluster is as before
   if (keeps_rooms) *kept = std::move(rooms);
   laps.Lap("close");

@@ -44,7 +44,7 @@ std::string OnlyPlugins(const std::vector<std::string>& names) {
 
 // ---- a plan is a function -----------------------------------------------------------------------
 
-TEST(SessionTest, APlanLeavesTheClusterAsItWas) {
+TEST(SessionTest, APlanDoesNotChangeTheCluster) {
   const std::shared_ptr<Cluster> cluster =
       MakeCluster()
           .Node("n", {.gpus = 2})
@@ -64,7 +64,7 @@ TEST(SessionTest, APlanLeavesTheClusterAsItWas) {
   EXPECT_EQ(DecisionsText(*first), DecisionsText(*second));
 }
 
-TEST(SessionTest, AClusterThatIsBeingPlannedIsRefused) {
+TEST(SessionTest, AClusterThatIsBeingPlannedIsRejected) {
   const std::shared_ptr<Cluster> cluster = MakeCluster().Node("n").Pending("ns/g").Build();
   const auto other = Statement::Open(cluster.get(), {});
   const absl::StatusOr<Plan> plan = SessionWith("").Run(cluster, kTestNowNs, nullptr);
@@ -120,7 +120,7 @@ TEST(SessionTest, WithoutAStopwatchNothingIsTimed) {
   for (const auto& [name, ns] : RunPlan(MakeCluster()).timing_ns) EXPECT_EQ(ns, 0) << name;
 }
 
-TEST(SessionTest, PodsThatShouldBeGonePromiseNothing) {  // spec 2 E1, E2
+TEST(SessionTest, OverduePodsReleaseNothing) {  // spec 2 E1, E2
   ClusterMaker maker = MakeCluster()
                            .Node("n", {.gpus = 1})
                            .Releasing("ns/old", {.gpus = 1, .node = "n"})
@@ -137,7 +137,7 @@ TEST(SessionTest, PodsThatShouldBeGonePromiseNothing) {  // spec 2 E1, E2
   EXPECT_THAT(RunPlan(maker, "", deleted_ns + 300 * kSecondNs), PlanIs());
 }
 
-TEST(SessionTest, PodsDeletedInAnotherAgeAreOverdueToo) {
+TEST(SessionTest, PodsDeletedLongAgoAreOverdueToo) {
   ClusterMaker maker = MakeCluster()
                            .Node("n", {.gpus = 1})
                            .Releasing("ns/old", {.gpus = 1, .node = "n"})
@@ -146,7 +146,7 @@ TEST(SessionTest, PodsDeletedInAnotherAgeAreOverdueToo) {
   EXPECT_THAT(RunPlan(maker), PlanIs());
 }
 
-TEST(SessionTest, PodsThatWereNeverStartedAreNotOverdue) {  // spec 2 S2: phase Pending
+TEST(SessionTest, PodsThatNeverStartedAreNotOverdue) {  // spec 2 S2: phase Pending
   ClusterMaker maker = MakeCluster()
                            .Node("n", {.gpus = 1})
                            .Releasing("ns/old", {.gpus = 1, .node = "n"})
@@ -164,7 +164,7 @@ TEST(SessionPluginTest, WithoutPredicatesThereAreNoFilters) {
   EXPECT_THAT(RunPlan(maker, OnlyPlugins({"priority"})), PlanIs(Binds("ns/g-0", "n")));
 }
 
-TEST(SessionPluginTest, WithoutProportionThereAreNoGatesAndNoNumbers) {
+TEST(SessionPluginTest, WithoutProportionThereAreNoGatesAndNoQueueNumbers) {
   const ClusterMaker maker = MakeCluster()
                                  .Queue("team", {.deserved_gpus = 4, .limit_gpus = 1})
                                  .Node("n", {.gpus = 2})
@@ -180,7 +180,7 @@ TEST(SessionPluginTest, WithoutProportionThereAreNoGatesAndNoNumbers) {
   EXPECT_EQ(without.queues[QueueId(0)][kQuotaGpu].deserved, 0);
 }
 
-TEST(SessionPluginTest, WithoutProportionQueuesGoByAgeAndThenByName) {
+TEST(SessionPluginTest, WithoutProportionQueuesAreSortedByAgeThenName) {
   const ClusterMaker maker = MakeCluster()
                                  .Queue("b", {.deserved_gpus = 8, .created_s = 10})
                                  .Queue("a", {.created_s = 10})
@@ -194,7 +194,7 @@ TEST(SessionPluginTest, WithoutProportionQueuesGoByAgeAndThenByName) {
               PlanIs(Binds("old/g-0"), Binds("old/h-0"), Binds(2, "a/g"), Binds("b/g-0")));
 }
 
-TEST(SessionPluginTest, WithoutPriorityAndElasticGroupsGoByAge) {
+TEST(SessionPluginTest, WithoutPriorityAndElasticGroupsAreSortedByAge) {
   const ClusterMaker maker = MakeCluster()
                                  .Node("n", {.gpus = 3})
                                  .Pending("ns/old", {.pods = 2, .gpus = 1, .min_member = 1})
@@ -207,7 +207,7 @@ TEST(SessionPluginTest, WithoutPriorityAndElasticGroupsGoByAge) {
               PlanIs(Binds("ns/new-0"), Binds("ns/old-0"), Binds("ns/old-1")));
 }
 
-TEST(SessionPluginTest, TheOrderOfPriorityAndElasticIsTheirs) {
+TEST(SessionPluginTest, PriorityAndElasticApplyInPluginOrder) {
   const ClusterMaker maker = MakeCluster()
                                  .Node("n", {.gpus = 3})
                                  .Running("ns/high", {.gpus = 1, .node = "n", .priority = 90})
@@ -219,7 +219,7 @@ TEST(SessionPluginTest, TheOrderOfPriorityAndElasticIsTheirs) {
               PlanIs(Binds("ns/low-0"), Binds("ns/high-1")));
 }
 
-TEST(SessionPluginTest, ThePluginsOfPodOrderComeInTheirOrder) {
+TEST(SessionPluginTest, PodOrderPluginsApplyInPluginOrder) {
   const ClusterMaker maker =
       MakeCluster()
           .Node("n", {.gpus = 1})
@@ -240,7 +240,7 @@ std::string PlacementConfig(std::string_view arguments) {
          std::string(arguments) + "}]}]}";
 }
 
-TEST(SessionPluginTest, NodePlacementPacksUnlessToldToSpread) {  // spec 3 W5
+TEST(SessionPluginTest, NodePlacementPacksUnlessSpreadIsSet) {  // spec 3 W5
   const ClusterMaker maker = MakeCluster()
                                  .Node("full", {.gpus = 4})
                                  .Node("idle", {.gpus = 4})
@@ -270,7 +270,7 @@ ClusterMaker& AddZones(ClusterMaker* maker, const std::string& node, NumaPolicy 
   return maker->Node(node).Add(std::move(row));
 }
 
-TEST(SessionPluginTest, OnlyWithNumaPodsStayAwayFromNodesWhereTheyDoNotAlign) {
+TEST(SessionPluginTest, OnlyWithNumaPodsAvoidNodesThatCannotAlignThem) {
   ClusterMaker maker = MakeCluster();
   AddZones(&maker, "n", NumaPolicy::kSingleZone, {4000, 4000})
       .Pending("ns/p", {.millicpu = 6000, .guaranteed = true});
@@ -293,7 +293,7 @@ TEST(SessionPluginTest, NumaPrefersTheNodeWhereThePodIsInFewerZones) {
   EXPECT_THAT(RunPlan(maker, OnlyPlugins({"nodeplacement", "numa"})), PlanIs(Binds("ns/p-0", "b")));
 }
 
-TEST(SessionPluginTest, WithoutScorersTheLowestNameWins) {
+TEST(SessionPluginTest, WithoutScorersTheLowestNameIsChosen) {
   const ClusterMaker maker =
       MakeCluster().Node("a", {.gpus = 8}).Node("b", {.gpus = 1}).Pending("ns/g", {.gpus = 1});
   EXPECT_THAT(RunPlan(maker, OnlyPlugins({"predicates"})), PlanIs(Binds("ns/g-0", "a")));
@@ -301,7 +301,7 @@ TEST(SessionPluginTest, WithoutScorersTheLowestNameWins) {
               PlanIs(Binds("ns/g-0", "b")));
 }
 
-TEST(SessionPluginTest, QueueNumbersAreThoseOfTheBeginning) {
+TEST(SessionPluginTest, QueueNumbersAreThoseOfTheCycleStart) {
   const Plan plan = RunPlan(MakeCluster()
                                 .Queue("team", {.deserved_gpus = 4})
                                 .Node("n", {.gpus = 8})
@@ -318,7 +318,7 @@ TEST(SessionPluginTest, QueueNumbersAreThoseOfTheBeginning) {
 
 // ---- actions ------------------------------------------------------------------------------------
 
-TEST(SessionTest, ActionsRunInTheirOrderAsOftenAsTheyAreNamed) {
+TEST(SessionTest, ActionsRunInTheListedOrderWithRepeats) {
   const ClusterMaker maker = MakeCluster().Node("n", {.gpus = 1}).Pending("ns/g", {.gpus = 1});
   EXPECT_THAT(RunPlan(maker, R"({"actions": "allocate, allocate"})"), PlanIs(Binds("ns/g-0")));
 }

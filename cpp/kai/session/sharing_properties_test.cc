@@ -272,7 +272,7 @@ TEST_P(SharingAllocateTest, ScanningAllNodesGivesTheSamePlan) {
   });
 }
 
-TEST_P(SharingAllocateTest, TheOrderOfTheInputIsOfNoConsequence) {
+TEST_P(SharingAllocateTest, TheOrderOfTheInputDoesNotMatter) {
   uint64_t seed = 0;
   ForRows(100, [&](ClusterRows rows) {
     std::string devices;
@@ -293,7 +293,7 @@ TEST_P(SharingAllocateTest, TheOrderOfTheInputIsOfNoConsequence) {
   });
 }
 
-TEST_P(SharingAllocateTest, NoPodGetsMoreOfADeviceThanThereIs) {
+TEST_P(SharingAllocateTest, NoDeviceIsOverCommitted) {
   ForRows(150, [&](const ClusterRows& rows) {
     const auto look = [&](const CycleView& cycle) { ExpectSound(*cycle.cluster); };
     RunPlan(Session(config_, {.inspect = look}), rows.Build());
@@ -302,20 +302,21 @@ TEST_P(SharingAllocateTest, NoPodGetsMoreOfADeviceThanThereIs) {
 
 // Parses "3 node(s) didn't have enough resources: GPUs." into numbers by resource.
 std::map<std::string, int> ShortagesIn(const std::string& text) {
-  constexpr std::string_view kSays = " node(s) didn't have enough resources: ";
+  constexpr std::string_view kShortage = " node(s) didn't have enough resources: ";
   std::map<std::string, int> shortages;
-  for (size_t at = text.find(kSays); at != std::string::npos; at = text.find(kSays, at + 1)) {
+  for (size_t at = text.find(kShortage); at != std::string::npos;
+       at = text.find(kShortage, at + 1)) {
     size_t begin = at;
     while (begin > 0 && text[begin - 1] >= '0' && text[begin - 1] <= '9') --begin;
-    const size_t name = at + kSays.size();
+    const size_t name = at + kShortage.size();
     const size_t end = std::min(text.find(". \n", name), text.rfind('.'));
     shortages[text.substr(name, end - name)] = std::stoi(text.substr(begin, at - begin));
   }
   return shortages;
 }
 
-TEST_P(SharingAllocateTest, APodThatFindsNoDeviceSaysWhatNodesLack) {
-  int told = 0;
+TEST_P(SharingAllocateTest, APodWithoutADeviceReportsWhatNodesLack) {
+  int reported = 0;
   ForRows(400, [&](ClusterRows rows) {
     // Only one pod waits, so that the cluster is unchanged since that pod was refused.
     const PodRow* waits = nullptr;
@@ -337,12 +338,12 @@ TEST_P(SharingAllocateTest, APodThatFindsNoDeviceSaysWhatNodesLack) {
     const oracle::World world(rows, oracle::SettingsOf(config_));
     for (const auto& [pod, text] : ConditionsOf(plan)) {
       if (text.find("no nodes with enough resources") == std::string::npos) continue;
-      ++told;
+      ++reported;
       EXPECT_EQ(ShortagesIn(text), oracle::ShortagesOf(world, plan.cluster->PodName(pod))) << text;
     }
   });
   if (std::getenv("KAI_SEEDS") == nullptr) {
-    EXPECT_GT(told, 10);
+    EXPECT_GT(reported, 10);
   }
 }
 
@@ -419,7 +420,7 @@ TEST_P(SharingCycleTest, TheShortcutsChangeNothing) {
   });
 }
 
-TEST_P(SharingCycleTest, TheClusterIsTheSameToTheLastBitAfterwards) {
+TEST_P(SharingCycleTest, ACycleRestoresEveryBitOfTheCluster) {
   ForSamples(150, [&](const ClusterRows& rows, const Config& config) {
     const std::shared_ptr<Cluster> cluster = rows.Build();
     const StatementColumns before(*cluster);
@@ -428,7 +429,7 @@ TEST_P(SharingCycleTest, TheClusterIsTheSameToTheLastBitAfterwards) {
   });
 }
 
-TEST_P(SharingCycleTest, NoPodGetsMoreOfADeviceThanThereIs) {
+TEST_P(SharingCycleTest, NoDeviceIsOverCommitted) {
   if (GetParam()) return;  // KAI evicts pods that it promised room, and counts that twice
   ForSamples(150, [&](const ClusterRows& rows, const Config& config) {
     const auto look = [&](const CycleView& cycle) { ExpectSound(*cycle.cluster); };
@@ -519,7 +520,7 @@ class Tumult {
   std::string story_;
 };
 
-TEST(SharingStatementTest, DevicesHoldWhateverTheOrderOfChanges) {
+TEST(SharingStatementTest, DevicesAreConsistentAfterAnyOrderOfChanges) {
   const auto [first, end] = Seeds(150);
   for (uint64_t seed = first; seed < end; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));

@@ -89,7 +89,7 @@ struct Question {
   size_t pods = 0;
 };
 
-Question AskedBy(uint64_t seed) {
+Question QuestionFor(uint64_t seed) {
   Random random(seed);
   ClusterMaker maker;
   const std::vector<std::string> labels = {"zone", "block", "rack"};
@@ -159,10 +159,10 @@ size_t PlacedIn(const Session& session, const ClusterRows& rows) {
   return DecisionsOf(RunPlan(session, rows.Build())).size();
 }
 
-TEST_P(TopologyPropertyTest, AGangIsPlacedExactlyIfSomeDomainAloneTakesIt) {
+TEST_P(TopologyPropertyTest, AGangIsPlacedExactlyIfOneDomainHoldsIt) {
   const Session session(ParseConfig(R"({"actions": "allocate"})", as_kai()));
   ForSeeds(1000, [&](uint64_t seed) {
-    const Question question = AskedBy(seed);
+    const Question question = QuestionFor(seed);
     std::map<std::string, std::vector<std::string>> domain_of;  // by node
     std::map<std::vector<std::string>, std::set<std::string>> nodes_of;
     for (const NodeRow& node : question.rows.nodes) {

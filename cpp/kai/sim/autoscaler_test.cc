@@ -49,34 +49,34 @@ struct Park {
   std::vector<Autoscaler::NodeState> states;
 };
 
-TEST(AutoscalerTest, AsManyNodesAreOrderedAsPodsNeed) {
+TEST(AutoscalerTest, OrdersTheNodesThatPodsNeed) {
   Park park(5);
   EXPECT_EQ(park.Look({{.pods = 3, .least = 3, .needs = Gpus(4)}}).order, (Nodes{0, 1}));
   EXPECT_EQ(park.Look({}).order, Nodes());
 }
 
-TEST(AutoscalerTest, NodesThatAreThereAndOrdersAreFilledFirst) {
+TEST(AutoscalerTest, ExistingAndOrderedNodesAreFilledFirst) {
   Park park(4, 1);
   park.states[1].stage = Stage::kOrdered;
   EXPECT_EQ(park.Look({{.pods = 2, .least = 2, .needs = Gpus(8)}}).order, Nodes());
   EXPECT_EQ(park.Look({{.pods = 3, .least = 3, .needs = Gpus(8)}}).order, (Nodes{2}));
 }
 
-TEST(AutoscalerTest, NothingIsOrderedForAGangThatDoesNotFitUnderTheCeiling) {
+TEST(AutoscalerTest, OrdersNothingForAGangThatExceedsTheMaximumSize) {
   Park park(2);
   EXPECT_EQ(park.Look({{.pods = 3, .least = 3, .needs = Gpus(8)}}).order, Nodes());
   EXPECT_EQ(park.Look({{.pods = 3, .least = 2, .needs = Gpus(8)}}).order, (Nodes{0, 1}));
   EXPECT_EQ(park.Look({{.pods = 1, .least = 1, .needs = Gpus(9)}}).order, Nodes());
 }
 
-TEST(AutoscalerTest, PartsOfAGpuShareTheCardsOfANode) {
+TEST(AutoscalerTest, PartsOfAGpuShareTheGpusOfANode) {
   Park park(3, 0, 2);
   const PodNeeds half{.micro_gpus = kMicroGpusOfOne / 2, .millicpu = 1000};
   EXPECT_EQ(park.Look({{.pods = 4, .least = 1, .needs = half}}).order, (Nodes{0}));
   EXPECT_EQ(park.Look({{.pods = 5, .least = 1, .needs = half}}).order, (Nodes{0, 1}));
 }
 
-TEST(AutoscalerTest, TheCheapestPoolThatTakesThePodIsOrderedFrom) {
+TEST(AutoscalerTest, OrdersFromTheCheapestPoolThatFitsThePod) {
   Park park(3);
   park.nodes[1] = NodeNamed("n1", 2);
   park.states[1].room = SpareRoom::Of(park.nodes[1]);
@@ -87,7 +87,7 @@ TEST(AutoscalerTest, TheCheapestPoolThatTakesThePodIsOrderedFrom) {
   EXPECT_EQ(park.Look({{.pods = 1, .needs = Gpus(4)}}).order, (Nodes{2}));
 }
 
-TEST(AutoscalerTest, ANodeThatWasEmptyForLongIsRemovedDownToTheLeast) {
+TEST(AutoscalerTest, RemovesNodesThatAreEmptyForLongDownToTheMinimum) {
   Park park(3);
   for (Autoscaler::NodeState& state : park.states) {
     state.stage = Stage::kTakesPods;
@@ -145,7 +145,7 @@ Nodes PlainOrders(const Park& park, const std::vector<Autoscaler::Waiting>& wait
   return opened;
 }
 
-TEST(AutoscalerPropertyTest, ItOrdersWhatAPlainPackingOrders) {
+TEST(AutoscalerPropertyTest, OrdersTheSameAsAPlainPacking) {
   const auto [first, end] = Seeds(500);
   for (uint64_t seed = first; seed < end && !HasFailure(); ++seed) {
     SCOPED_TRACE(SeedTrace(seed));

@@ -62,7 +62,7 @@ std::unique_ptr<Simulation> Simulated(const SimWorkload& workload, const Config&
   return *std::move(made);
 }
 
-TEST(FirstMomentTest, GroupsOfKnownQueuesWithLivePodsAreItsJobs) {
+TEST(FirstMomentTest, JobsAreGroupsOfKnownQueuesWithLivePods) {
   const auto first = MomentOf(MakeCluster()
                                   .Queue("q", {})
                                   .Node("n", {.gpus = 4})
@@ -129,7 +129,7 @@ TEST(FirstMomentPropertyTest, TheFirstCycleIsThePlanOfTheCluster) {
   EXPECT_GT(bound, static_cast<int64_t>(end - begin) / 2);
 }
 
-TEST(FirstMomentPropertyTest, WhatGoesOnFromAClusterIsAccountedFor) {
+TEST(FirstMomentPropertyTest, AccountsForAllJobsOfASimulationFromACluster) {
   const auto [begin, end] = Seeds(100);
   int64_t ended = 0;
   for (uint64_t seed = begin; seed < end && !HasFailure(); ++seed) {

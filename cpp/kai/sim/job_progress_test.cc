@@ -21,7 +21,7 @@ TEST(JobProgressTest, TwoPodsDoTheWorkOfBothAtOnce) {
   EXPECT_EQ(job.working_ns(), 50);
 }
 
-TEST(JobProgressTest, AnElasticJobGoesOnMoreSlowly) {
+TEST(JobProgressTest, AnElasticJobWithFewerPodsIsSlower) {
   JobProgress job({.work_ns = 100, .min_pods = 1});
   job.SetPods(Running(2), 0);
   job.SetPods(Running(1), 20);
@@ -29,7 +29,7 @@ TEST(JobProgressTest, AnElasticJobGoesOnMoreSlowly) {
   EXPECT_EQ(job.restarts(), 0);
 }
 
-TEST(JobProgressTest, BelowItsMinimumAJobHoldsDevicesInVain) {
+TEST(JobProgressTest, AJobBelowItsMinimumMakesNoProgress) {
   JobProgress job({.work_ns = 100, .min_pods = 2});
   job.SetPods(Running(1), 0);
   job.SetPods(Running(2), 30);
@@ -38,7 +38,7 @@ TEST(JobProgressTest, BelowItsMinimumAJobHoldsDevicesInVain) {
   EXPECT_EQ(job.idle_ns(), 30);
 }
 
-TEST(JobProgressTest, WhatWasNotSavedIsLost) {
+TEST(JobProgressTest, UnsavedWorkIsLost) {
   JobProgress job({.work_ns = 100, .min_pods = 1, .checkpoint_ns = 10});
   job.SetPods(Running(1), 0);
   job.SetPods(Running(0), 25);
@@ -47,7 +47,7 @@ TEST(JobProgressTest, WhatWasNotSavedIsLost) {
   EXPECT_EQ(job.left_ns(), 80);
 }
 
-TEST(JobProgressTest, WithoutCheckpointsAllIsLost) {
+TEST(JobProgressTest, WithoutCheckpointsAllWorkIsLost) {
   JobProgress job({.work_ns = 100, .min_pods = 1, .checkpoint_ns = SimJob::kNeverSaved});
   job.SetPods(Running(1), 0);
   job.SetPods(Running(0), 99);
@@ -87,7 +87,7 @@ TEST(JobProgressTest, AFastGpuNeedsLessTime) {
   EXPECT_EQ(job.EndNs(), 150);
 }
 
-TEST(JobProgressTest, AnotherMinimumCountsFromTheNextPodsOn) {
+TEST(JobProgressTest, AChangedMinimumAppliesFromTheNextChangeOfPods) {
   JobProgress job({.work_ns = 100, .min_pods = 2, .checkpoint_ns = SimJob::kNeverSaved});
   job.SetPods(Running(2), 0);
   job.SetMinPods(1);
@@ -101,7 +101,7 @@ TEST(JobProgressTest, AnotherMinimumCountsFromTheNextPodsOn) {
   EXPECT_EQ(job.EndNs(), JobProgress::kNever);
 }
 
-TEST(JobProgressTest, AnEndlessJobWorksOn) {
+TEST(JobProgressTest, AnEndlessJobNeverEnds) {
   JobProgress job(
       {.work_ns = JobProgress::kNever, .min_pods = 1, .checkpoint_ns = SimJob::kNeverSaved});
   job.SetPods(Running(1), 0);

@@ -141,7 +141,7 @@ absl::StatusOr<bool> Simulation::Run(int64_t steps) {
     }
     while (!agenda_.empty() && agenda_.NextNs() == now_ns_) Happen(agenda_.Take());
     UpdateProgress();
-    if (engine_.has_changed()) WantCycle(now_ns_);
+    if (engine_.has_changed()) ScheduleCycle(now_ns_);
   }
   return has_ended_;
 }
@@ -177,10 +177,10 @@ void Simulation::FetchUsage() {
     rows.memory.push_back(used[kQuotaMemory]);
   }
   store_.SetPastUsages(std::move(usages));
-  if (waiting_pods_ > 0 && engine_.has_changed()) WantCycle(now_ns_);
+  if (waiting_pods_ > 0 && engine_.has_changed()) ScheduleCycle(now_ns_);
 }
 
-void Simulation::WantCycle(int64_t at_ns) {
+void Simulation::ScheduleCycle(int64_t at_ns) {
   const int64_t period_ns = options_.period_ns;
   // At the first moment there is only the cycle that decides about it.
   if (workload_.first != nullptr && timeline_.cycles > 0) at_ns = std::max<int64_t>(at_ns, 1);
@@ -298,9 +298,9 @@ absl::Status Simulation::Cycle() {
     const int64_t step_ns = options_.period_ns > 0            ? options_.period_ns
                             : cycles_now_ < kMostCyclesAtOnce ? 0
                                                               : kSecondNs;
-    WantCycle(now_ns_ + step_ns);
+    ScheduleCycle(now_ns_ + step_ns);
   } else if (const std::optional<Engine::Wake> wake = engine_.NextWake()) {
-    WantCycle(std::max(wake->at_ns - options_.start_ns, now_ns_ + 1));
+    ScheduleCycle(std::max(wake->at_ns - options_.start_ns, now_ns_ + 1));
   }
   return absl::OkStatus();
 }
@@ -626,12 +626,12 @@ void Simulation::RecordQueues(const Plan& plan) {
     if (found == queue_of_.end()) continue;
     Use& use = uses_[At(found->second)];
     const double fair_share = plan.has_queue_numbers ? plan.queues[queue][kQuotaGpu].fair_share : 0;
-    if (use.allocated == use.told_allocated && use.requested == use.told_requested &&
-        fair_share == use.told_fair_share)
+    if (use.allocated == use.recorded_allocated && use.requested == use.recorded_requested &&
+        fair_share == use.recorded_fair_share)
       continue;
-    use.told_allocated = use.allocated;
-    use.told_requested = use.requested;
-    use.told_fair_share = fair_share;
+    use.recorded_allocated = use.allocated;
+    use.recorded_requested = use.requested;
+    use.recorded_fair_share = fair_share;
     rows.at_ns.push_back(now_ns_);
     rows.queue.push_back(found->second);
     rows.allocated.push_back(use.allocated);

@@ -144,8 +144,8 @@ class Simulation {
   void CountNode(int32_t node, bool is_there);
   void RecordQueues(const Plan& plan);
   void NoteStarved(const Plan& plan);
-  void WantCycle(int64_t at_ns);
-  void WantLook(int64_t at_ns);
+  void ScheduleCycle(int64_t at_ns);
+  void ScheduleLook(int64_t at_ns);
   void Complete();
 
   // Without a job: the pod is not part of the simulation.
@@ -178,9 +178,9 @@ class Simulation {
     int32_t parent = -1;
     int64_t allocated = 0;
     int64_t requested = 0;
-    int64_t told_allocated = -1;
-    int64_t told_requested = -1;
-    double told_fair_share = -1;
+    int64_t recorded_allocated = -1;
+    int64_t recorded_requested = -1;
+    double recorded_fair_share = -1;
   };
   std::vector<Use> uses_;
   absl::flat_hash_map<std::string_view, int32_t> queue_of_;

@@ -100,7 +100,7 @@ SpareRoom Simulation::RoomOf(int32_t node) const {
   return room;
 }
 
-void Simulation::WantLook(int64_t at_ns) {
+void Simulation::ScheduleLook(int64_t at_ns) {
   const int64_t step_ns = options_.scale_ns;
   at_ns = (at_ns + step_ns - 1) / step_ns * step_ns;
   if (at_ns >= next_look_ns_) return;
@@ -143,7 +143,7 @@ void Simulation::LookForNodes() {
         {.at_ns = now_ns_ + scaler_->ReadyNs(node), .kind = Occasion::kPoolNodeReady, .job = node});
   }
   for (const int32_t node : orders.remove) fleet_.Remove(node, now_ns_);
-  if (orders.look_again_ns) WantLook(*orders.look_again_ns);
+  if (orders.look_again_ns) ScheduleLook(*orders.look_again_ns);
 }
 
 void Simulation::NoteStarved(const Plan& plan) {
@@ -155,7 +155,7 @@ void Simulation::NoteStarved(const Plan& plan) {
     if (row >= 0) starved_.push_back(row);
   }
   std::ranges::sort(starved_);
-  WantLook(now_ns_ + 1);
+  ScheduleLook(now_ns_ + 1);
 }
 
 }  // namespace kai

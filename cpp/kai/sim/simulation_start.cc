@@ -16,7 +16,7 @@ absl::Status Simulation::Fill() {
   FillJobs();
   if (workload_.first == nullptr) return absl::OkStatus();
   decides_first_ = true;
-  WantCycle(0);
+  ScheduleCycle(0);
   if (workload_.first->memory().empty()) return absl::OkStatus();
   return engine_.ImportMemory(workload_.first->memory());
 }
@@ -75,7 +75,7 @@ void Simulation::FillNodes() {
   if (!workload_.pools.empty()) {
     scaler_.emplace(workload_.pools, workload_.nodes);
     for (const NodeRow& node : workload_.nodes) rooms_.push_back(SpareRoom::Of(node));
-    WantLook(0);
+    ScheduleLook(0);
   }
   for (const SimOutage& outage : workload_.outages) {
     const int32_t node = fleet_.Find(outage.node);

@@ -85,7 +85,7 @@ struct Story {
 
 using Seconds = std::vector<int64_t>;
 
-TEST(SimulationTest, JobsWaitForTheGpuInTheOrderInWhichTheyCame) {
+TEST(SimulationTest, JobsWaitForTheGpuInTheOrderOfTheirArrival) {
   SimWorkload workload = Nodes({1});
   workload.jobs = {JobOf("b", 5, 10), JobOf("a", 0, 10), JobOf("c", 6, 10)};
   const Story run(workload);
@@ -108,7 +108,7 @@ TEST(SimulationTest, AGangStartsWhole) {
   EXPECT_EQ(run.Ends(), (Seconds{10, 20}));
 }
 
-TEST(SimulationTest, DelaysOfAPodComeBeforeItsWork) {
+TEST(SimulationTest, AJobWorksOnlyAfterTheDelaysOfItsPods) {
   SimWorkload workload = Nodes({1});
   workload.jobs = {JobOf("a", 0, 10)};
   const Story run(workload, {.bind_ns = kSecondNs, .startup_ns = 30 * kSecondNs});
@@ -116,7 +116,7 @@ TEST(SimulationTest, DelaysOfAPodComeBeforeItsWork) {
   EXPECT_EQ(run.timeline().jobs.idle_ns[0], 31 * kSecondNs);
 }
 
-TEST(SimulationTest, APreemptedJobLosesWhatItHadNotSaved) {
+TEST(SimulationTest, APreemptedJobLosesUnsavedWork) {
   SimWorkload workload = Nodes({1});
   workload.jobs = {JobOf("low", 0, 100), JobOf("high", 35, 10)};
   workload.jobs[0].checkpoint_ns = 20 * kSecondNs;
@@ -128,7 +128,7 @@ TEST(SimulationTest, APreemptedJobLosesWhatItHadNotSaved) {
   EXPECT_EQ(run.Ends(), (Seconds{47 + 80, 47}));
 }
 
-TEST(SimulationTest, ANodeThatGoesTakesItsPods) {
+TEST(SimulationTest, AnOutageOfANodeEndsItsPods) {
   SimWorkload workload = Nodes({1, 1});
   workload.jobs = {JobOf("a", 0, 100), JobOf("b", 0, 100)};
   for (SimJob& job : workload.jobs) job.checkpoint_ns = SimJob::kNeverSaved;
@@ -151,14 +151,14 @@ TEST(SimulationTest, AJobRunsOnItsModelsAndAtTheirSpeed) {
   EXPECT_EQ(Story(workload).Ends(), (Seconds{25, 50}));
 }
 
-TEST(SimulationTest, PartsOfAGpuShareIt) {
+TEST(SimulationTest, JobsWithPartsOfAGpuShareIt) {
   SimWorkload workload = Nodes({1});
   workload.jobs = {JobOf("a", 0, 10), JobOf("b", 0, 10), JobOf("c", 0, 10)};
   for (SimJob& job : workload.jobs) job.micro_gpus = kGpu / 2;
   EXPECT_EQ(Story(workload).Starts(), (Seconds{0, 0, 10}));
 }
 
-TEST(SimulationTest, AQueueThatChangesStartsWhatWaited) {
+TEST(SimulationTest, AChangeOfAQueueStartsWaitingJobs) {
   SimWorkload workload = Nodes({2});
   workload.queues[0].resources[2].limit = 1;
   workload.jobs = {JobOf("a", 0, 100), JobOf("b", 0, 100)};
@@ -174,7 +174,7 @@ UsageWindow Minutes(int64_t minutes) {
 
 constexpr std::string_view kStrong = R"({"plugins": {"proportion": {"kValue": 10}}})";
 
-TEST(SimulationTest, APodThatWaitsStartsWhenTheUsageOfItsQueueHasBecomeTheLesserOne) {
+TEST(SimulationTest, AWaitingPodStartsWhenTheUsageOfItsQueueIsTheLowest) {
   SimWorkload workload = Nodes({4});
   workload.queues = {QueueNamed("a"), QueueNamed("b")};
   workload.jobs = {JobOf("first", 0, 100'000, 1, 4), JobOf("second", 10, 60, 1, 4)};
@@ -187,7 +187,7 @@ TEST(SimulationTest, APodThatWaitsStartsWhenTheUsageOfItsQueueHasBecomeTheLesser
   EXPECT_EQ(run.timeline().usage.gpu[0], 1);
 }
 
-TEST(SimulationTest, FetchesAloneKeepNoSimulationGoing) {
+TEST(SimulationTest, UsageFetchesDoNotKeepASimulationRunning) {
   SimWorkload workload = Nodes({1});
   workload.jobs = {JobOf("never", 0, 10, 1, 2), JobOf("a", 0, 600)};
   const Story run(workload, {.usage = Minutes(5)});
@@ -205,7 +205,7 @@ TEST(SimulationTest, WhileNoPodWaitsNoCycleRunsForUsage) {
   EXPECT_LE(Story(workload, {.usage = usage}).timeline().cycles, 5);
 }
 
-TEST(SimulationTest, ANodeThatIsGoneIsNoCapacity) {
+TEST(SimulationTest, ARemovedNodeIsNoCapacity) {
   SimWorkload workload = Nodes({2, 2});
   workload.jobs = {JobOf("a", 0, 600, 1, 2), JobOf("waits", 0, 10, 1, 3)};
   workload.outages = {{.node = "n1", .from_ns = 60 * kSecondNs}};
@@ -214,7 +214,7 @@ TEST(SimulationTest, ANodeThatIsGoneIsNoCapacity) {
   EXPECT_EQ(run.timeline().usage.gpu, (std::vector<double>{0.5, 1}));
 }
 
-TEST(SimulationTest, WhatRunsWhenItEndsIsRecordedAsSuch) {
+TEST(SimulationTest, JobsThatRunAtTheEndAreRecordedAsRunning) {
   SimWorkload workload = Nodes({1});
   workload.jobs = {JobOf("a", 0, 100), JobOf("b", 1, 100)};
   const Story run(workload, {.until_ns = 60 * kSecondNs});
@@ -247,7 +247,7 @@ Seconds Happened(const Timeline& timeline, NodeEvent event) {
   return at;
 }
 
-TEST(SimulationTest, NodesComeForWhatWaitsAndGoWhenTheyAreIdle) {
+TEST(SimulationTest, NodesAreAddedForWaitingJobsAndRemovedWhenIdle) {
   SimWorkload workload = Nodes({1});
   AddPool(&workload, 3);
   workload.jobs = {JobOf("a", 0, 100), JobOf("gang", 5, 10, 2), JobOf("late", 300, 10)};
@@ -258,7 +258,7 @@ TEST(SimulationTest, NodesComeForWhatWaitsAndGoWhenTheyAreIdle) {
   EXPECT_EQ(Happened(run.timeline(), NodeEvent::kRemoved), (Seconds{100, 100}));
 }
 
-TEST(SimulationTest, NoNodeComesForWhatTheQueueMayNotHave) {
+TEST(SimulationTest, NoNodeIsAddedForAJobAboveTheLimitOfItsQueue) {
   SimWorkload workload = Nodes({1});
   AddPool(&workload, 3);
   workload.queues[0].resources[2].limit = 1;
@@ -268,7 +268,7 @@ TEST(SimulationTest, NoNodeComesForWhatTheQueueMayNotHave) {
   EXPECT_TRUE(run.timeline().node_events.at_ns.empty());
 }
 
-TEST(SimulationTest, ACeilingBoundsAPoolAndTheLeastOfItStays) {
+TEST(SimulationTest, APoolKeepsToItsMinimumAndItsMaximum) {
   SimWorkload workload = Nodes({});
   AddPool(&workload, 2, 1, 1);
   workload.jobs = {JobOf("a", 0, 100), JobOf("b", 0, 100), JobOf("c", 0, 100), JobOf("d", 999, 1)};
@@ -277,7 +277,7 @@ TEST(SimulationTest, ACeilingBoundsAPoolAndTheLeastOfItStays) {
   EXPECT_EQ(Happened(run.timeline(), NodeEvent::kRemoved), (Seconds{190}));
 }
 
-TEST(SimulationTest, AClosedNodeTakesNoNewPodsAndADrainEvictsItsOwn) {
+TEST(SimulationTest, AClosedNodeAcceptsNoNewPodsAndADrainEvictsItsPods) {
   SimWorkload workload = Nodes({1});
   workload.jobs = {JobOf("a", 0, 100), JobOf("b", 1, 100)};
   workload.windows = {
@@ -291,7 +291,7 @@ TEST(SimulationTest, AClosedNodeTakesNoNewPodsAndADrainEvictsItsOwn) {
   EXPECT_EQ(Happened(run.timeline(), NodeEvent::kUncordoned), (Seconds{200}));
 }
 
-TEST(SimulationTest, ANodeThatComesBackInAWindowStaysClosedUntilItsEnd) {
+TEST(SimulationTest, ANodeThatReturnsInAMaintenanceWindowStaysClosedUntilItsEnd) {
   SimWorkload workload = Nodes({1});
   workload.jobs = {JobOf("a", 30, 10)};
   workload.outages = {{.node = "n0", .from_ns = 10 * kSecondNs, .until_ns = 40 * kSecondNs}};
@@ -325,7 +325,7 @@ TEST(SimulationTest, AJobWithMorePodsIsFasterOnceTheyRun) {
   EXPECT_EQ(run.Ends(), (Seconds{78}));
 }
 
-TEST(SimulationTest, WhatMakesNoSenseIsRefusedByName) {
+TEST(SimulationTest, InvalidInputIsRejectedByName) {
   const auto error = [](const SimWorkload& workload) {
     return std::string(
         Simulation::Make(workload, ParseConfig("{}"), ShardParams(), {}).status().message());
@@ -359,7 +359,7 @@ TEST(SimulationTest, WhatMakesNoSenseIsRefusedByName) {
 constexpr std::string_view kLeastService =
     R"({"plugins": {"joborder": {"policy": "las", "thresholds": "30"}}})";
 
-TEST(SimulationTest, WithLeastServiceALongJobGivesWayAtItsThreshold) {
+TEST(SimulationTest, WithLeastServiceALongJobIsPreemptedAtItsThreshold) {
   SimWorkload workload = Nodes({1});
   workload.jobs = {JobOf("long", 0, 100), JobOf("short", 5, 10), JobOf("next", 6, 40)};
   const Story run(workload, {}, kLeastService);
@@ -371,7 +371,7 @@ TEST(SimulationTest, WithLeastServiceALongJobGivesWayAtItsThreshold) {
   EXPECT_EQ(run.Ends()[0], 151);
 }
 
-TEST(SimulationTest, WhatAJobReceivedCountsAfterItsEviction) {
+TEST(SimulationTest, AttainedServiceCountsAfterAnEviction) {
   SimWorkload workload = Nodes({1});
   workload.jobs = {JobOf("a", 0, 100), JobOf("b", 10, 100), JobOf("c", 200, 5)};
   const Story run(workload, {}, R"({"plugins": {"joborder": {"policy": "las",
@@ -388,7 +388,7 @@ TEST(SimulationTest, WhatAJobReceivedCountsAfterItsEviction) {
   EXPECT_EQ(ran["c"], "201-206 ");
 }
 
-TEST(SimulationTest, WithoutEstimatesShortestFirstIsByAge) {
+TEST(SimulationTest, WithoutEstimatesShortestFirstSortsByAge) {
   SimWorkload workload = Nodes({1});
   workload.jobs = {JobOf("a", 0, 10), JobOf("b", 1, 50), JobOf("c", 2, 5)};
   constexpr std::string_view kShortest = R"({"plugins": {"joborder": {"policy": "sjf"}}})";
@@ -558,7 +558,7 @@ void ExpectNoJobHasTooManyPods(const SimWorkload& workload, const Timeline& time
   }
 }
 
-TEST(SimulationPropertyTest, NothingIsLostAndNothingIsMadeUp) {
+TEST(SimulationPropertyTest, TimelinesOfRandomWorkloadsAreConsistent) {
   const auto [first, end] = Seeds(150);
   for (uint64_t seed = first; seed < end && !HasFailure(); ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
@@ -579,7 +579,7 @@ TEST(SimulationPropertyTest, NothingIsLostAndNothingIsMadeUp) {
   }
 }
 
-TEST(SimulationPropertyTest, TheOrderOfTheInputMakesNoDifference) {
+TEST(SimulationPropertyTest, TheOrderOfTheInputDoesNotMatter) {
   const auto [first, end] = Seeds(60);
   for (uint64_t seed = first; seed < end && !HasFailure(); ++seed) {
     SCOPED_TRACE(SeedTrace(seed));

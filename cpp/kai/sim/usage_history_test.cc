@@ -16,7 +16,7 @@ namespace {
 
 using Kind = UsageWindow::Kind;
 
-TEST(UsageHistoryTest, UsageIsWhatWasHeldOverWhatThereWas) {
+TEST(UsageHistoryTest, UsageIsTheHeldFractionOfTheCapacity) {
   UsageHistory history({.size_ns = 100, .fetch_ns = 1}, {{.name = "a"}});
   history.AddCapacity({8, 0, 0}, 0);
   history.Add(0, {4, 0, 0}, 50);
@@ -26,7 +26,7 @@ TEST(UsageHistoryTest, UsageIsWhatWasHeldOverWhatThereWas) {
   EXPECT_EQ(history.At(250).at("a")[0], 0) << "exactly";
 }
 
-TEST(UsageHistoryTest, BeforeTheStartThereWasNoCluster) {
+TEST(UsageHistoryTest, TheCapacityBeforeTheStartIsZero) {
   UsageHistory history({.size_ns = 1000, .fetch_ns = 1}, {{.name = "a"}});
   history.AddCapacity({8, 0, 0}, 0);
   history.Add(0, {8, 0, 0}, 0);
@@ -43,7 +43,7 @@ TEST(UsageHistoryTest, TheExampleOfTheSpecification) {
   EXPECT_DOUBLE_EQ(history.At(10 * kHour).at("a")[0], 0.24);
 }
 
-TEST(UsageHistoryTest, AParentUsesWhatItsQueuesUse) {
+TEST(UsageHistoryTest, TheUsageOfAParentIsTheSumOfItsQueues) {
   UsageHistory history({.size_ns = 100, .fetch_ns = 1},
                        {{.name = "a", .parent = 2}, {.name = "b", .parent = 2}, {.name = "top"}});
   history.AddCapacity({8, 4, 2}, 0);
@@ -53,14 +53,14 @@ TEST(UsageHistoryTest, AParentUsesWhatItsQueuesUse) {
   EXPECT_EQ(history.At(10).at("b"), (QuotaVector{0.5, 0.25, 0}));
 }
 
-TEST(UsageHistoryTest, AResourceThatTheClusterDoesNotHaveIsNotUsed) {
+TEST(UsageHistoryTest, TheUsageOfAMissingResourceIsZero) {
   UsageHistory history({.size_ns = 100, .fetch_ns = 1}, {{.name = "a"}});
   history.Add(0, {2, 0, 0}, 0);
   EXPECT_EQ(history.At(0).at("a"), QuotaVector{});
   EXPECT_EQ(history.At(10).at("a"), QuotaVector{});
 }
 
-TEST(UsageHistoryTest, AHalfLifeLetsThePastFade) {
+TEST(UsageHistoryTest, AHalfLifeReducesOldUsage) {
   UsageHistory history({.size_ns = 1000, .half_life_ns = 10, .fetch_ns = 1}, {{.name = "a"}});
   history.AddCapacity({1, 0, 0}, 0);
   history.Add(0, {1, 0, 0}, 0);
@@ -154,8 +154,8 @@ TEST(UsageHistoryPropertyTest, EqualsASumOverAllMomentsOfTheWindow) {
           }
         }
       }
-      const auto who = static_cast<int32_t>(random.Between(-1, 3));
-      Step step = {.at = now, .queue = who == 2 ? 0 : who};
+      const auto which = static_cast<int32_t>(random.Between(-1, 3));
+      Step step = {.at = now, .queue = which == 2 ? 0 : which};
       for (size_t r = 0; r < step.amounts.size(); ++r) {
         const auto target = static_cast<double>(random.Below(9));
         step.amounts[r] = target - held[step.queue][r];

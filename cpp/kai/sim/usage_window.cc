@@ -27,8 +27,8 @@ int64_t WindowBegin::At(int64_t now_ns) {
     case UsageWindow::Kind::kResets:
       break;
   }
-  if (!knows_next_) next_ns_ = window_.next_reset(reset_ns_);
-  knows_next_ = true;
+  if (!has_next_) next_ns_ = window_.next_reset(reset_ns_);
+  has_next_ = true;
   while (next_ns_ < now_ns) {
     reset_ns_ = next_ns_;
     next_ns_ = window_.next_reset(reset_ns_);

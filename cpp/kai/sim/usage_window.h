@@ -48,7 +48,7 @@ class WindowBegin {
  private:
   UsageWindow window_;
   int64_t reset_ns_ = 0;  // of kResets; times before the simulation have no effect
-  bool knows_next_ = false;
+  bool has_next_ = false;
   int64_t next_ns_ = 0;
 };
 

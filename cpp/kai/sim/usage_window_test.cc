@@ -9,13 +9,13 @@ namespace {
 
 using Kind = UsageWindow::Kind;
 
-TEST(UsageWindowTest, ASlidingWindowBeginsItsSizeAgo) {
+TEST(UsageWindowTest, ASlidingWindowStartsItsSizeBeforeNow) {
   WindowBegin begin({.kind = Kind::kSliding, .size_ns = 60});
   EXPECT_EQ(begin.At(100), 40);
   EXPECT_EQ(begin.At(160), 100);
 }
 
-TEST(UsageWindowTest, ATumblingWindowThatBeginsJustNowIsStillTheLastOne) {
+TEST(UsageWindowTest, AtTheStartOfATumblingWindowThePreviousOneApplies) {
   const UsageWindow window = {.kind = UsageWindow::Kind::kTumbling, .size_ns = 60};
   WindowBegin begin(window);
   EXPECT_EQ(begin.At(60), 0);
@@ -35,7 +35,7 @@ TEST(UsageWindowTest, TumblingWindowsKeepTheirStart) {
   EXPECT_EQ(late.At(161), 160);
 }
 
-TEST(UsageWindowTest, ResetsAreCalledForOnceEach) {
+TEST(UsageWindowTest, EachResetIsRequestedOnce) {
   int calls = 0;
   WindowBegin begin({.kind = Kind::kResets, .next_reset = [&](int64_t after) {
                        ++calls;
@@ -49,7 +49,7 @@ TEST(UsageWindowTest, ResetsAreCalledForOnceEach) {
   EXPECT_EQ(begin.At(5000), 4070);
 }
 
-TEST(UsageWindowTest, WhatMakesNoSenseIsRefused) {
+TEST(UsageWindowTest, InvalidWindowsAreRejected) {
   const auto error = [](const UsageWindow& window) {
     return std::string(window.Check().message());
   };

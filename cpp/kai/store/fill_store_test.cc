@@ -27,7 +27,7 @@ bool Fill(std::string_view json, Store* store) {
   return FillStore(&*snapshot, store);
 }
 
-TEST(FillStoreTest, TakesWhatIsGoodAndWhatIsNot) {
+TEST(FillStoreTest, AddsValidObjectsAndRejections) {
   Store store;
   EXPECT_TRUE(Fill(kQueues, &store));
   EXPECT_THAT(store.Rows().queues, ElementsAre(Field(&QueueRow::name, "a")));
@@ -37,14 +37,14 @@ TEST(FillStoreTest, TakesWhatIsGoodAndWhatIsNot) {
   EXPECT_FALSE(store.Rows().serves_claims.has_value());
 }
 
-TEST(FillStoreTest, AFileThatNamesAnObjectTwiceIsNoStore) {
+TEST(FillStoreTest, FailsForAFileWithADuplicateObject) {
   Store twice;
   EXPECT_FALSE(Fill(kTwice, &twice));
   Store good_and_bad;
   EXPECT_FALSE(Fill(kGoodAndBad, &good_and_bad));
 }
 
-TEST(FillStoreTest, ThatThereAreNoneIsAFact) {
+TEST(FillStoreTest, AnEmptyListMeansThatNoneExist) {
   Store store;
   EXPECT_TRUE(Fill(kNothingToClaim, &store));
   EXPECT_TRUE(store.Rows().config_maps.has_value());

@@ -28,9 +28,9 @@ bool IsUnused(const std::shared_ptr<T>& span) {
 History::Moment History::Now() {
   Forget();
   if (spans_.empty() || !spans_.back()->rows.empty() ||
-      spans_.back()->knows_config_maps != store_.IsSynced(Kind::kConfigMap)) {
+      spans_.back()->has_config_maps != store_.IsSynced(Kind::kConfigMap)) {
     spans_.push_back(std::make_shared<Span>());
-    spans_.back()->knows_config_maps = store_.IsSynced(Kind::kConfigMap);
+    spans_.back()->has_config_maps = store_.IsSynced(Kind::kConfigMap);
   }
   return spans_.back();
 }
@@ -97,7 +97,7 @@ ClusterRows History::RowsAt(const Moment& moment) const {
     }
     return false;
   });
-  if (!moment->knows_config_maps && rows.config_maps && rows.config_maps->empty())
+  if (!moment->has_config_maps && rows.config_maps && rows.config_maps->empty())
     rows.config_maps.reset();
   return rows;
 }

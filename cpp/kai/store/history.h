@@ -28,7 +28,7 @@ class History final : private Follower {
   using Key = std::pair<Kind, std::string>;
   // The time from one moment to the next.
   struct Span {
-    bool knows_config_maps = false;
+    bool has_config_maps = false;
     absl::flat_hash_map<Key, std::any> rows;  // at its start; empty: there was no object
   };
 

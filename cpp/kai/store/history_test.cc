@@ -35,7 +35,7 @@ class HistoryTest : public testing::Test {
   History history{&store};
 };
 
-TEST_F(HistoryTest, KnowsWhatThereWas) {
+TEST_F(HistoryTest, ReturnsTheObjectsOfAMoment) {
   Upsert("a");
   Upsert("b");
   const History::Moment before = history.Now();
@@ -51,7 +51,7 @@ TEST_F(HistoryTest, KnowsWhatThereWas) {
   EXPECT_THAT(QueuesAt(history.Now()), UnorderedElementsAre("other/a", "new/c"));
 }
 
-TEST_F(HistoryTest, KnowsWhatQueuesHadUsedThen) {
+TEST_F(HistoryTest, ReturnsTheUsageOfQueuesAtAMoment) {
   Upsert("a");
   store.SetPastUsages({{"a", {0, 0, 0.5}}});
   const History::Moment before = history.Now();
@@ -60,14 +60,14 @@ TEST_F(HistoryTest, KnowsWhatQueuesHadUsedThen) {
   EXPECT_EQ(history.RowsAt(history.Now()).queues.at(0).past_usage, (QuotaVector{0, 0, 0.25}));
 }
 
-TEST_F(HistoryTest, WhatComesAndGoesWasNeverThere) {
+TEST_F(HistoryTest, AnObjectAddedAndDeletedLaterIsNotInAMoment) {
   const History::Moment before = history.Now();
   Upsert("a");
   Delete("a");
   EXPECT_THAT(QueuesAt(before), IsEmpty());
 }
 
-TEST_F(HistoryTest, AMomentThatIsLetGoLeavesTheOthersWhole) {
+TEST_F(HistoryTest, ReleasingAMomentKeepsTheOthers) {
   Upsert("a", "first");
   const History::Moment first = history.Now();
   Upsert("a", "second");
@@ -81,7 +81,7 @@ TEST_F(HistoryTest, AMomentThatIsLetGoLeavesTheOthersWhole) {
   EXPECT_THAT(QueuesAt(third), UnorderedElementsAre("third/a", "/b"));
 }
 
-TEST_F(HistoryTest, WhatWasRejectedIsNoRow) {
+TEST_F(HistoryTest, ARejectedObjectIsNotInAMoment) {
   store.Upsert(Kind::kQueue, R"({"metadata": {"name": "a"}, "spec": 7})");
   const History::Moment before = history.Now();
   Upsert("a");
@@ -89,7 +89,7 @@ TEST_F(HistoryTest, WhatWasRejectedIsNoRow) {
   EXPECT_THAT(history.RowsAt(before).rejections, IsEmpty());
 }
 
-TEST_F(HistoryTest, KnowsWhetherConfigMapsWereKnown) {
+TEST_F(HistoryTest, ReturnsWhetherConfigMapsWereSynced) {
   const History::Moment before = history.Now();
   store.Synced(Kind::kConfigMap);
   const History::Moment after = history.Now();

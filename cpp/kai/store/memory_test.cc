@@ -40,7 +40,7 @@ size_t AllocatedBytes() {
   return info.uordblks + info.hblkhd;
 }
 
-TEST(MemoryTest, CountsWhatTheAllocatorHandedOut) {
+TEST(MemoryTest, CountsTheBytesOfTheAllocator) {
   RandomClusterOptions options{.max_nodes = 60, .max_groups = 200, .max_running_groups = 200};
   options.sub_groups = true;
   options.topology = RandomTopologyOptions();
@@ -77,9 +77,9 @@ INSTANTIATE_TEST_SUITE_P(Versions, RoundsTest, testing::Bool(), [](const auto& h
   return std::string(has_versions.param ? "Known" : "Unknown");
 });
 
-TEST_P(RoundsTest, LeaveTheBytesWhereTheyWere) {
-  const char* const said = std::getenv("KAI_ROUNDS");
-  const int rounds = said == nullptr ? 10 : std::atoi(said);
+TEST_P(RoundsTest, DoNotGrowTheMemory) {
+  const char* const rounds_text = std::getenv("KAI_ROUNDS");
+  const int rounds = rounds_text == nullptr ? 10 : std::atoi(rounds_text);
   constexpr int kPods = 4'000;
   Store store;
   Version version = GetParam() ? 1 : 0;
@@ -126,7 +126,7 @@ TEST(MemoryTest, TablesGrowAndShrink) {
               0.01 * static_cast<double>(before));
 }
 
-TEST(MemoryTest, PartsGoWhenRowsChangeAndListsLackThem) {
+TEST(MemoryTest, PartsAreFreedWhenRowsChangeOrAreDeleted) {
   Store store;
   const auto parts = [&] {
     const MemoryReport report = store.Memory();

@@ -176,7 +176,7 @@ class ObjectTable {
   // True if it existed; then calls gone(row).
   template <typename Gone = decltype(kIgnore)>
   bool Delete(std::string_view name, Version version, const Gone& gone = {}) {
-    if (version != 0) Remember(name, version);
+    if (version != 0) KeepDeletion(name, version);
     const auto found = objects_.find(Key(name));
     if (found == objects_.end()) return false;
     if ((*found)->rejection != nullptr) rejected_.erase(rejected_.find(name));
@@ -233,7 +233,7 @@ class ObjectTable {
   }
 
  private:
-  static constexpr size_t kMostRemembered = 1 << 14;
+  static constexpr size_t kMostDeletions = 1 << 14;
 
   // Keys are the names in the rows: copies of names would take most of a small object's memory.
   using Key = NameKey<Row>;
@@ -262,11 +262,11 @@ class ObjectTable {
     return row;
   }
 
-  void Remember(std::string_view name, Version version) {
+  void KeepDeletion(std::string_view name, Version version) {
     Version& gone = gone_[name];
     if (gone == 0) gone_order_.emplace_back(name);
     gone = std::max(gone, version);
-    while (gone_order_.size() > kMostRemembered) {
+    while (gone_order_.size() > kMostDeletions) {
       gone_.erase(gone_order_.front());
       gone_order_.pop_front();
     }

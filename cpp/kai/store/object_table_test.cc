@@ -25,7 +25,7 @@ TEST(ObjectTableTest, FindsObjectsByName) {
   EXPECT_EQ(queues.Find("r"), nullptr);
 }
 
-TEST(ObjectTableTest, ARowStaysAtItsAddressUntilItsObjectGoes) {
+TEST(ObjectTableTest, ARowKeepsItsAddressUntilItsObjectIsDeleted) {
   ObjectTable<QueueRow> queues;
   queues.Add("a", 0, Row("a"));
   const QueueRow* row = &queues.Find("a")->row;
@@ -38,7 +38,7 @@ TEST(ObjectTableTest, ARowStaysAtItsAddressUntilItsObjectGoes) {
   EXPECT_EQ(queues.Find("a"), nullptr);
 }
 
-TEST(ObjectTableTest, TellsWhetherTheRowSaysSomethingElse) {
+TEST(ObjectTableTest, AddReturnsWhetherTheRowChanged) {
   ObjectTable<QueueRow> queues;
   EXPECT_TRUE(queues.Add("q", 1, Row("q")));
   EXPECT_FALSE(queues.Add("q", 2, Row("q")));
@@ -50,7 +50,7 @@ TEST(ObjectTableTest, TellsWhetherTheRowSaysSomethingElse) {
   EXPECT_TRUE(queues.Add("q", 5, Row("q")));
 }
 
-TEST(ObjectTableTest, HasARowOfEachObjectThatMakesSense) {
+TEST(ObjectTableTest, HasARowForEachValidObject) {
   ObjectTable<QueueRow> queues;
   for (const char* name : {"c", "a", "b"}) queues.Add(name, 0, Row(name));
   queues.Add("bad", 0, QueueRow(), std::make_unique<Rejection>());
@@ -62,7 +62,7 @@ TEST(ObjectTableTest, HasARowOfEachObjectThatMakesSense) {
   EXPECT_EQ(queues.rejections().size(), 0);
 }
 
-TEST(ObjectTableTest, TellsNamespacesApart) {
+TEST(ObjectTableTest, DistinguishesNamespaces) {
   ObjectTable<PodGroupRow> groups;
   const auto add = [&](const char* space, const char* name, const char* queue) {
     PodGroupRow row;

@@ -19,7 +19,7 @@ PodRow Pod(std::string node = "") {
   return pod;
 }
 
-TEST(OverlaysTest, PodsWithoutANodeAvoidThoseOfTheirGroup) {
+TEST(OverlaysTest, PodsWithoutANodeAvoidTheNodesOfTheirGroup) {
   Overlays overlays;
   overlays.Avoid("q/g", {"n2", "n1"});
   PodRow waits = Pod(), stands = Pod("n1");
@@ -38,7 +38,7 @@ int64_t EndOf(const PodGroupRow& group) {
          group.preemption_delay_ns.value_or(0);
 }
 
-TEST(OverlaysTest, AGroupIsHeldOffAsIfItHadADelay) {
+TEST(OverlaysTest, HoldOffSetsThePreemptionDelayOfTheGroup) {
   constexpr int64_t then_ns = 100 * kSecondNs;
   Overlays overlays;
   overlays.HoldOff("q/g", then_ns, 10 * kSecondNs);
@@ -60,7 +60,7 @@ TEST(OverlaysTest, AGroupIsHeldOffAsIfItHadADelay) {
   EXPECT_EQ(other, PodGroupRow());
 }
 
-TEST(OverlaysTest, AGroupThatWasPlannedKeepsItsAge) {
+TEST(OverlaysTest, APlannedGroupKeepsItsAge) {
   Overlays overlays;
   overlays.KeepAge("q/g", 3, 5);
   overlays.KeepAge("q/older", 5, 3);
@@ -78,7 +78,7 @@ TEST(OverlaysTest, AGroupThatWasPlannedKeepsItsAge) {
   EXPECT_EQ(age("q/g", 5), 5);
 }
 
-TEST(OverlaysTest, WhatItHoldsIsCounted) {
+TEST(OverlaysTest, MemoryCountsItsEntries) {
   Overlays overlays;
   overlays.Avoid("q/g", {"n1"});
   MemoryReport report;

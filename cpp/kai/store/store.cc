@@ -34,17 +34,17 @@ Version VersionOf(std::string_view text) {
 void Store::RejectUnnamed(Rejection rejection, Kind kind) {
   std::vector<Rejection>& known = unnamed_[static_cast<size_t>(kind)];
   if (known.size() < kMostUnnamed) known.push_back(std::move(rejection));
-  Tell(kind, "");
+  Notify(kind, "");
 }
 
 void Store::Reject(Kind kind, Rejection rejection) {
   if (rejection.name.empty()) return RejectUnnamed(std::move(rejection), kind);
   const std::string name = rejection.name;
-  TellBefore(kind, name);
+  NotifyBefore(kind, name);
   WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) {
     Put<Row>(name, 0, KeptAs<Row>(), std::make_unique<Rejection>(std::move(rejection)));
   });
-  Tell(kind, name);
+  Notify(kind, name);
 }
 
 Store::Outcome Store::Upsert(Kind kind, std::string_view json) {
@@ -72,7 +72,7 @@ Store::Outcome Store::Upsert(Kind kind, JsonObject object, const ObjectIdentity&
       RejectUnnamed(*std::move(rejection), kind);
       return;
     }
-    TellBefore(kind, name);
+    NotifyBefore(kind, name);
     if constexpr (std::is_same_v<Row, PodRow>) {
       if (!rejection) {
         TakeAssigned(name, &row);
@@ -91,7 +91,7 @@ Store::Outcome Store::Upsert(Kind kind, JsonObject object, const ObjectIdentity&
     const bool is_change = rejection ? Put<Row>(name, version, KeptAs<Row>(),
                                                 std::make_unique<Rejection>(*std::move(rejection)))
                                      : Put<Row>(name, version, Keep(std::move(row)));
-    if (is_change) Tell(kind, name);
+    if (is_change) Notify(kind, name);
   });
   return outcome;
 }
@@ -112,13 +112,13 @@ bool Store::Delete(Kind kind, std::string_view name, Version version) {
 }
 
 void Store::Remove(Kind kind, std::string_view name, Version version) {
-  TellBefore(kind, name);
+  NotifyBefore(kind, name);
   WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) {
     Table<Row>().Delete(name, version, [this](KeptAs<Row>&& row) { Release(std::move(row)); });
   });
   if (kind == Kind::kPod && !assigned_.empty()) assigned_.erase(name);
   if (kind == Kind::kPodGroup) overlays_.Forget(name);
-  Tell(kind, name);
+  Notify(kind, name);
 }
 
 Store::Outcome Store::UpsertPlanned(Kind kind, JsonObject object) {
@@ -155,7 +155,7 @@ bool Store::Assign(std::string_view pod, std::string_view uid, std::string_view 
   const auto before = assigned_.find(pod);
   const std::string named(before == assigned_.end() ? std::string_view(known->pod_group)
                                                     : std::string_view(before->second.named));
-  TellBefore(Kind::kPod, pod);
+  NotifyBefore(Kind::kPod, pod);
   PodRow row = known->Row();
   row.pod_group = named;
   assigned_[pod] = {std::string(uid), named, std::string(group), std::string(subgroup)};
@@ -173,7 +173,7 @@ template <typename Row>
 void Store::Replace(Kind kind, std::string_view name, Row row) {
   const bool is_change = Table<Row>().Replace(
       name, Keep(std::move(row)), [this](KeptAs<Row>&& before) { Release(std::move(before)); });
-  if (is_change) Tell(kind, name);
+  if (is_change) Notify(kind, name);
 }
 
 void Store::Avoid(std::string_view group, std::vector<std::string> nodes) {
@@ -184,7 +184,7 @@ void Store::Avoid(std::string_view group, std::vector<std::string> nodes) {
       pods.push_back(NameInTable(*row));
   }
   for (const std::string& name : pods) {
-    TellBefore(Kind::kPod, name);
+    NotifyBefore(Kind::kPod, name);
     PodRow row = Find<PodRow>(name)->Row();
     overlays_.PutOn(&row);
     Replace(Kind::kPod, name, std::move(row));
@@ -195,7 +195,7 @@ void Store::HoldOff(std::string_view group, int64_t since_ns, int64_t delay_ns) 
   overlays_.HoldOff(group, since_ns, delay_ns);
   const CompactPodGroup* known = Find<PodGroupRow>(group);
   if (known == nullptr) return;
-  TellBefore(Kind::kPodGroup, group);
+  NotifyBefore(Kind::kPodGroup, group);
   PodGroupRow row = known->Row();
   overlays_.PutOn(group, &row);
   Replace(Kind::kPodGroup, group, std::move(row));
@@ -211,7 +211,7 @@ void Store::SetPastUsages(PastUsages usages) {
   }
   for (QueueRow& row : changed) {
     const std::string name = row.name;
-    TellBefore(Kind::kQueue, name);
+    NotifyBefore(Kind::kQueue, name);
     Replace(Kind::kQueue, name, std::move(row));
   }
 }
@@ -234,7 +234,7 @@ void Store::TakeAssigned(std::string_view name, PodRow* row) {
 void Store::BeginList(Kind kind) {
   WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) { Table<Row>().BeginList(); });
   std::vector<Rejection>& unnamed = unnamed_[static_cast<size_t>(kind)];
-  if (!unnamed.empty()) Tell(kind, "");
+  if (!unnamed.empty()) Notify(kind, "");
   unnamed.clear();
 }
 
@@ -247,12 +247,12 @@ void Store::EndList(Kind kind) {
 
 void Store::Synced(Kind kind) {
   bool& is_synced = is_synced_[static_cast<size_t>(kind)];
-  if (!is_synced) Tell(kind, "");
+  if (!is_synced) Notify(kind, "");
   is_synced = true;
 }
 
 void Store::ServeClaims(bool serves) {
-  if (serves_claims_ != serves) Tell(Kind::kResourceClaim, "");
+  if (serves_claims_ != serves) Notify(Kind::kResourceClaim, "");
   serves_claims_ = serves;
 }
 

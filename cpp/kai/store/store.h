@@ -95,11 +95,11 @@ class Store {
   Outcome Upsert(Row row, Version version = 0) {
     const std::string name = NameInTable(row);
     if (Table<Row>().IsLate(name, version)) return Outcome::kStale;
-    TellBefore(KindOf<Row>(), name);
+    NotifyBefore(KindOf<Row>(), name);
     if constexpr (std::is_same_v<Row, PodRow>) TakeAssigned(name, &row);
     if constexpr (std::is_same_v<Row, PodGroupRow>) overlays_.PutOn(name, &row);
     if constexpr (requires { overlays_.PutOn(&row); }) overlays_.PutOn(&row);
-    if (Put<Row>(name, version, Keep(std::move(row)))) Tell(KindOf<Row>(), name);
+    if (Put<Row>(name, version, Keep(std::move(row)))) Notify(KindOf<Row>(), name);
     return Outcome::kApplied;
   }
 
@@ -215,10 +215,10 @@ class Store {
   static Kind KindOf() {
     return std::get<KindEntry<Row>>(kKindTable).kind;
   }
-  void Tell(Kind kind, std::string_view name) {
+  void Notify(Kind kind, std::string_view name) {
     for (Follower* follower : followers_) follower->Changed(kind, name);
   }
-  void TellBefore(Kind kind, std::string_view name) {
+  void NotifyBefore(Kind kind, std::string_view name) {
     for (Follower* follower : followers_) follower->Changing(kind, name);
   }
   void RejectUnnamed(Rejection rejection, Kind kind);

@@ -43,7 +43,7 @@ TEST(StoreTest, KeepsTheLatestVersionOfEachObject) {
   EXPECT_THAT(Names(store), ElementsAre("a", "edited/q"));
 }
 
-TEST(StoreTest, WhatQueuesHaveUsedHoldsForAllTheirVersions) {
+TEST(StoreTest, TheUsageOfAQueueAppliesToAllItsVersions) {
   Store store;
   store.Upsert(Kind::kQueue, Queue("a", "5"));
   store.SetPastUsages({{"a", {0, 0, 0.5}}, {"b", {0.25, 0, 0}}});
@@ -60,7 +60,7 @@ TEST(StoreTest, WhatQueuesHaveUsedHoldsForAllTheirVersions) {
   EXPECT_EQ(Store(store).Find<QueueRow>("b")->past_usage, (QuotaVector{0.5, 0, 0}));
 }
 
-TEST(StoreTest, FollowersHearOfQueuesWhoseUsageIsAnother) {
+TEST(StoreTest, FollowersAreNotifiedOfChangedUsage) {
   Store store;
   for (const std::string_view name : {"a", "b", "c"}) store.Upsert(Kind::kQueue, Queue(name, "1"));
   store.Reject(Kind::kQueue, {.kind = "Queue", .name = "bad", .field = "", .message = "no"});
@@ -75,7 +75,7 @@ TEST(StoreTest, FollowersHearOfQueuesWhoseUsageIsAnother) {
   EXPECT_THAT(follower.names, ElementsAre("b"));
 }
 
-TEST(StoreTest, AVersionThatIsNoNumberIsNeverLate) {
+TEST(StoreTest, AVersionThatIsNoNumberIsNeverStale) {
   Store store;
   store.Upsert(Kind::kQueue, Queue("q", "7", "one"));
   EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "", "two")), Outcome::kApplied);
@@ -83,7 +83,7 @@ TEST(StoreTest, AVersionThatIsNoNumberIsNeverLate) {
   EXPECT_THAT(Names(store), ElementsAre("three/q"));
 }
 
-TEST(StoreTest, WhatWasDeletedDoesNotComeBackLate) {
+TEST(StoreTest, AStaleUpdateDoesNotRestoreADeletedObject) {
   Store store;
   store.Upsert(Kind::kQueue, Queue("q", "5"));
   EXPECT_TRUE(store.Delete(Kind::kQueue, "q", 9));
@@ -95,20 +95,20 @@ TEST(StoreTest, WhatWasDeletedDoesNotComeBackLate) {
   EXPECT_THAT(Names(store), ElementsAre("q"));
 }
 
-TEST(StoreTest, ADeletionMayComeBeforeTheObject) {
+TEST(StoreTest, ADeletionMayArriveBeforeTheObject) {
   Store store;
   EXPECT_FALSE(store.Delete(Kind::kQueue, "q", 9));
   EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "5")), Outcome::kStale);
 }
 
-TEST(StoreTest, DeletionsOfLongAgoAreForgotten) {
+TEST(StoreTest, OldDeletionsAreDropped) {
   Store store;
   store.Delete(Kind::kQueue, "q", 9);
   for (int i = 0; i < 20'000; ++i) store.Delete(Kind::kQueue, StrCat("other-", i), 10);
   EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "5")), Outcome::kApplied);
 }
 
-TEST(StoreTest, WhatMakesNoSenseIsARejectionUntilItDoes) {
+TEST(StoreTest, AnInvalidObjectIsRejectedUntilItIsValid) {
   Store store;
   store.Upsert(Kind::kQueue, Queue("q", "5"));
   EXPECT_EQ(store.Upsert(Kind::kQueue, BrokenQueue("q", "6")), Outcome::kRejected);
@@ -127,7 +127,7 @@ TEST(StoreTest, WhatMakesNoSenseIsARejectionUntilItDoes) {
   EXPECT_THAT(store.rejections(), IsEmpty());
 }
 
-TEST(StoreTest, WhatHasNoNameIsARejectionUntilTheKindIsListedAnew) {
+TEST(StoreTest, AnObjectWithoutANameIsRejectedUntilTheNextList) {
   Store store;
   EXPECT_EQ(store.Upsert(Kind::kQueue, "{"), Outcome::kRejected);
   EXPECT_EQ(store.Upsert(Kind::kQueue, "{}"), Outcome::kRejected);
@@ -141,7 +141,7 @@ TEST(StoreTest, WhatHasNoNameIsARejectionUntilTheKindIsListedAnew) {
   EXPECT_THAT(store.rejections(), IsEmpty());
 }
 
-TEST(StoreTest, WhatAListLacksIsGone) {
+TEST(StoreTest, ObjectsMissingInAListAreDeleted) {
   Store store;
   store.Upsert(Kind::kQueue, Queue("stays", "5"));
   store.Upsert(Kind::kQueue, Queue("goes", "6"));
@@ -156,7 +156,7 @@ TEST(StoreTest, WhatAListLacksIsGone) {
 }
 
 // An API server that was restored from a backup has lower versions.
-TEST(StoreTest, AListIsTheTruthWhateverItsVersions) {
+TEST(StoreTest, AListReplacesObjectsOfAnyVersion) {
   Store store;
   store.Upsert(Kind::kQueue, Queue("q", "500", "old"));
   store.Delete(Kind::kQueue, "r", 400);
@@ -168,7 +168,7 @@ TEST(StoreTest, AListIsTheTruthWhateverItsVersions) {
   EXPECT_THAT(Names(store), ElementsAre("restored/q", "r"));
 }
 
-TEST(StoreTest, NamesOfNamespacesAreNotMixedUp) {
+TEST(StoreTest, EqualNamesInTwoNamespacesAreDistinguished) {
   Store store;
   const auto group = [](std::string_view name) {
     return StrCat(R"({"metadata": {"namespace": ")", name, R"(", "name": "g"}, "spec": {}})");
@@ -180,7 +180,7 @@ TEST(StoreTest, NamesOfNamespacesAreNotMixedUp) {
   EXPECT_THAT(rows.pod_groups, ElementsAre(Field(&PodGroupRow::namespace_name, "two")));
 }
 
-TEST(StoreTest, ThatThereAreNoneIsAFactOnceAKindIsSynced) {
+TEST(StoreTest, AnEmptyKindIsKnownToBeEmptyOnceItIsSynced) {
   Store store;
   EXPECT_FALSE(store.Rows().config_maps.has_value());
   EXPECT_FALSE(store.Rows().ServesClaims());
@@ -196,7 +196,7 @@ class Counter final : public Follower {
   int changes = 0;
 };
 
-TEST(StoreTest, FollowersHearOnlyOfWhatSaysSomethingElse) {
+TEST(StoreTest, FollowersAreNotifiedOnlyOfChangedRows) {
   Store store;
   Counter counter;
   store.Follow(&counter);
@@ -221,7 +221,7 @@ TEST(StoreTest, FollowersHearOnlyOfWhatSaysSomethingElse) {
   EXPECT_EQ(counter.changes, 5);
 }
 
-TEST(StoreTest, AReaderOfItsOwnRejects) {
+TEST(StoreTest, RejectAddsARejection) {
   Store store;
   store.Reject(Kind::kQueue, {.kind = "Queue", .name = "q", .field = "spec", .message = "is bad"});
   store.Reject(Kind::kQueue, {.kind = "Queue", .name = "", .field = "", .message = "has no name"});
@@ -232,7 +232,7 @@ TEST(StoreTest, AReaderOfItsOwnRejects) {
   EXPECT_THAT(store.rejections(), ElementsAre(Field(&Rejection::message, "has no name")));
 }
 
-TEST(StoreTest, ClaimsAreServedAsItIsSaid) {
+TEST(StoreTest, ServeClaimsOverridesTheDefault) {
   Store store;
   EXPECT_FALSE(store.Rows().ServesClaims());
   store.Synced(Kind::kResourceClaim);
@@ -241,7 +241,7 @@ TEST(StoreTest, ClaimsAreServedAsItIsSaid) {
   EXPECT_FALSE(store.Rows().ServesClaims());
 }
 
-TEST(StoreTest, RowsNeedNoJson) {
+TEST(StoreTest, RowsCanBeAddedWithoutJson) {
   Store store;
   QueueRow row;
   row.name = "q";
@@ -251,7 +251,7 @@ TEST(StoreTest, RowsNeedNoJson) {
   EXPECT_THAT(Names(store), ElementsAre("q"));
 }
 
-TEST(StoreTest, ACopyGoesItsOwnWay) {
+TEST(StoreTest, ACopyIsIndependent) {
   Store store;
   store.Upsert(Kind::kQueue, Queue("q", "5"));
   store.Upsert(Kind::kQueue, BrokenQueue("broken", "5"));
@@ -299,7 +299,7 @@ class PlanningTest : public testing::Test {
   JsonDocument document;
 };
 
-TEST_F(PlanningTest, WhatIsPlannedCountsUntilTheServersOwnIsSeen) {
+TEST_F(PlanningTest, APlannedObjectIsUsedUntilTheServerHasIt) {
   const std::string planned = Queue("q", "7", "planned");
   EXPECT_EQ(Planned(planned), Outcome::kApplied);
   ListAnew({Queue("a", "1")});
@@ -313,7 +313,7 @@ TEST_F(PlanningTest, WhatIsPlannedCountsUntilTheServersOwnIsSeen) {
   EXPECT_THAT(Names(store), IsEmpty());
 }
 
-TEST_F(PlanningTest, WhatIsPlannedCanBeWithdrawn) {
+TEST_F(PlanningTest, APlannedObjectCanBeWithdrawn) {
   const std::string planned = Queue("q", "");
   Planned(planned);
   Store copy(store);
@@ -323,7 +323,7 @@ TEST_F(PlanningTest, WhatIsPlannedCanBeWithdrawn) {
   EXPECT_TRUE(copy.Withdraw(Kind::kQueue, "q"));
 }
 
-TEST_F(PlanningTest, AGroupThatWasPlannedStaysAsOldAsItWasThen) {
+TEST_F(PlanningTest, AGroupKeepsTheAgeOfItsPlannedObject) {
   const auto group = [](std::string_view second, std::string_view version) {
     return StrCat(
         R"({"metadata":{"namespace":"q","name":"g","creationTimestamp":"2026-01-01T00:00:)", second,
@@ -361,7 +361,7 @@ TEST_F(PlanningTest, APodBelongsToTheGroupItIsAssignedTo) {
   EXPECT_EQ(GroupOfPod(), "/own");
 }
 
-TEST_F(PlanningTest, APodBelongsToTheGroupItIsAssignedToWhateverItNames) {
+TEST_F(PlanningTest, AnAssignedPodBelongsToItsGroupAndNotToTheNamedOne) {
   Pod("5", "u", "named");
   EXPECT_TRUE(store.Assign("q/p", "u", "", ""));
   EXPECT_EQ(GroupOfPod(), "/own") << "it belongs to no group";
@@ -414,7 +414,7 @@ TEST_F(PlanningTest, AnotherPodOfTheNameIsNotAssigned) {
   EXPECT_EQ(GroupOfPod(), "/own");
 }
 
-TEST_F(PlanningTest, AssigningAPodDoesNotMakeAListHaveIt) {
+TEST_F(PlanningTest, AssigningAPodDoesNotMarkItAsListed) {
   Pod("5", "u");
   store.BeginList(Kind::kPod);
   store.Assign("q/p", "u", "g", "");

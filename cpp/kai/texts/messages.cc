@@ -392,7 +392,7 @@ std::string DomainsLack(std::string_view resource, bool is_mig) {
   return StrCat("node-group(s) didn't have enough resources: ", name);
 }
 
-std::string DomainsWanted(std::string_view level, int64_t least, int64_t most, bool balanced) {
+std::string DomainCountNotMet(std::string_view level, int64_t least, int64_t most, bool balanced) {
   std::string wanted;
   if (least > 1 && most == least) {
     wanted = StrCat("exactly ", least);

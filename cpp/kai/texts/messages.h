@@ -183,7 +183,7 @@ std::string NotEnoughIn(std::string_view domain);
 std::string DomainHoldsTooFew(std::string_view domain, int64_t holds, int64_t wanted);
 std::string DomainsLack(std::string_view resource, bool is_mig);
 // Not in KAI, which does not count domains. `most`: 0 means no limit.
-std::string DomainsWanted(std::string_view level, int64_t least, int64_t most, bool balanced);
+std::string DomainCountNotMet(std::string_view level, int64_t least, int64_t most, bool balanced);
 // spec 4 C5: KAI only writes these to its log.
 std::string NoTopologyLevel(std::string_view subgroup, std::string_view topology);
 std::string UnknownTopologyLevel(std::string_view subgroup, std::string_view level,

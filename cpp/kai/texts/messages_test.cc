@@ -23,19 +23,19 @@ TEST(MessagesTest, OverLimitOfGpus) {  // spec 1 F77, the example of spec 2 M5
             "GPUs allocated and workload requested 1 GPUs");
 }
 
-TEST(MessagesTest, OverLimitOfCpuSpeaksOfCores) {
+TEST(MessagesTest, OverLimitOfCpuIsInCores) {
   EXPECT_EQ(OverLimit("q", kQuotaCpu, 1500, 1000, 750),
             "q quota has reached the allowable limit of CPU cores. Limit is 1.5 cores, currently 1 "
             "cores allocated and workload requested 0.75 cores");
 }
 
-TEST(MessagesTest, OverLimitOfMemorySpeaksOfGb) {
+TEST(MessagesTest, OverLimitOfMemoryIsInGb) {
   EXPECT_EQ(OverLimit("q", kQuotaMemory, 4e9, 0, 4'000'500'000),
             "q quota has reached the allowable limit of memory. Limit is 4 GB, currently 0 GB "
             "allocated and workload requested 4 GB");
 }
 
-TEST(MessagesTest, NumbersAreCutAndUnlimitedIsAWord) {  // spec 1 F78
+TEST(MessagesTest, NumbersAreCutAndUnlimitedIsWrittenAsAWord) {  // spec 1 F78
   EXPECT_EQ(OverLimit("q", kQuotaGpu, kUnlimited, 0.9999, 2.5),
             "q quota has reached the allowable limit of GPUs. Limit is Unlimited GPUs, currently "
             "0.999 GPUs allocated and workload requested 2.5 GPUs");
@@ -56,7 +56,7 @@ TEST(MessagesTest, NonPreemptibleOverQuota) {  // spec 1 F78, spec 2 M10
             "preemptible workload to go over quota.");
 }
 
-TEST(MessagesTest, TheGpusAskedForOverQuotaAreNotCut) {  // spec 1 F78
+TEST(MessagesTest, RequestedGpusOverQuotaAreNotCut) {  // spec 1 F78
   EXPECT_NE(NonPreemptibleOverQuota("q", kQuotaGpu, 0.12345, 0.12345, 0.1 + 0.2)
                 .find("requested 0.30000000000000004 GPUs, but q quota is 0.123 GPUs, while 0.123"),
             std::string::npos);
@@ -74,7 +74,7 @@ TEST(MessagesTest, NotReady) {  // spec 2 M4
             "gated.");
 }
 
-TEST(MessagesTest, WhyANodeHasNoStorage) {  // spec 3 P12
+TEST(MessagesTest, StorageErrorsOfANode) {  // spec 3 P12
   EXPECT_EQ(NoStorageOfClass("fast"), "no allocatable storage from storageclass fast found");
   EXPECT_EQ(NotEnoughStorageOfClass("fast"),
             "node(s) did not have enough free storage for storageclass fast");
@@ -82,7 +82,7 @@ TEST(MessagesTest, WhyANodeHasNoStorage) {  // spec 3 P12
             "task has deleted storage claims: , , ns/a, ns/b");
 }
 
-TEST(MessagesTest, WhyAPodGroupFoundNoRoom) {  // spec 2 P6
+TEST(MessagesTest, ErrorsOfAPodGroup) {  // spec 2 P6
   EXPECT_EQ(NoNodeForPod("ns/p", "E"), "Resources were not found for pod ns/p due to: E");
   EXPECT_EQ(GangIncomplete(1, 3, "E"),
             "Resources were found for 1 pods while 3 are required for gang scheduling. Additional "
@@ -93,7 +93,7 @@ TEST(MessagesTest, WhyAPodGroupFoundNoRoom) {  // spec 2 P6
             "to: E");
 }
 
-TEST(MessagesTest, WhyAPodFoundNoNode) {  // the example of spec 2 M6
+TEST(MessagesTest, ErrorsOfAPod) {  // the example of spec 2 M6
   EXPECT_EQ(PodFitError("", Reasons{{2, std::string(kNotEnoughGpus)},
                                     {1, std::string(kNodeAffinityMismatch)}}),
             "no nodes with enough resources were found: 1 node(s) didn't match Pod's node "
@@ -105,13 +105,13 @@ TEST(MessagesTest, ReasonsAreSortedAsTexts) {  // spec 2 M6
             "no nodes with enough resources were found: 1 d. \n10 c. \n2 b.");
 }
 
-TEST(MessagesTest, WithoutReasonsTheFirstWordsStandAlone) {
+TEST(MessagesTest, WithoutReasonsTheMessageIsThePrefix) {
   EXPECT_EQ(PodFitError("", {}), "no nodes with enough resources were found");
   EXPECT_EQ(PodFitError("because", {}), "because");
   EXPECT_EQ(PodFitError("because", Reasons{{1, "x"}}), "because: 1 x.");
 }
 
-TEST(MessagesTest, APodGroupWithOneErrorSaysItsReason) {  // spec 2 M5
+TEST(MessagesTest, APodGroupWithOneErrorHasItsReason) {  // spec 2 M5
   EXPECT_EQ(PodGroupText(Errors{{"OverLimit", "too much"}}), "OverLimit: too much.");
 }
 
@@ -127,7 +127,7 @@ TEST(MessagesTest, APodGroupWithSeveralErrorsCountsThem) {  // spec 2 M5
       "Unable to schedule podgroup: 2 node-group(s) didn't have enough resources: CPU cores.");
 }
 
-TEST(MessagesTest, APodGroupWithoutErrorsSaysSo) {  // spec 2 M3
+TEST(MessagesTest, APodGroupWithoutErrorsHasADefaultText) {  // spec 2 M3
   EXPECT_EQ(PodGroupText({}), "Unable to schedule podgroup");
 }
 
@@ -135,7 +135,7 @@ TEST(MessagesTest, AGroupWithOneTryNamesItsNodePool) {  // spec 2 M2
   EXPECT_EQ(WithNodePool("gold", "OverLimit: too much."), "Node-Pool 'gold': OverLimit: too much.");
 }
 
-TEST(MessagesTest, WhatDoesNotExist) {  // spec 1 F10, spec 2 G6
+TEST(MessagesTest, MissingQueueAndMissingSubgroup) {  // spec 1 F10, spec 2 G6
   EXPECT_EQ(QueueDoesNotExist("team-a"), "Queue 'team-a' does not exist");
   EXPECT_EQ(UnknownSubgroup("decode", "ns/pg"),
             "Pod references subgroup \"decode\", which does not exist in PodGroup ns/pg");
@@ -226,7 +226,7 @@ TEST(LargerThanAnyNodeTest, GpusHaveNoUnit) {
             "node-pool is topped at 8");
 }
 
-TEST(LargerThanAnyNodeTest, NothingAtAllIsSaidSo) {
+TEST(LargerThanAnyNodeTest, AMaximumOfZeroHasItsOwnText) {
   EXPECT_NE(LargerThanAnyNode({.pod = "ns/p",
                                .gpus = 1,
                                .others = {},
@@ -238,7 +238,7 @@ TEST(LargerThanAnyNodeTest, NothingAtAllIsSaidSo) {
             std::string::npos);
 }
 
-TEST(LargerThanAnyNodeTest, StandsAmongTheConditionsThatWereNotMet) {  // spec 3 P15
+TEST(LargerThanAnyNodeTest, IsListedAmongTheConditionsThatWereNotMet) {  // spec 3 P15
   const std::pair<std::string_view, std::string> errors[] = {
       {"ConfigMap", MissingConfigMaps(std::vector<std::string_view>{"a", "b"})},
       {"MaxNodePoolResources", "too large"}};
@@ -313,7 +313,7 @@ TEST(EvictionTest, StaleJobsCountTheirPods) {  // spec 2 M4
             "0 pods are active");
 }
 
-TEST(EvictionTest, APreemptionDelaySaysHowLongAndUntilWhen) {  // spec 2 D2
+TEST(EvictionTest, APreemptionDelayHasItsDurationAndItsEnd) {  // spec 2 D2
   constexpr int64_t kNewYear2024 = 1'704'067'200'000'000'000;
   EXPECT_EQ(PreemptionDelayNotElapsed(300'000'000'000, kNewYear2024 + 500'000'000),
             "Workload is within its preemption delay window (5m0s) and may not trigger evictions "

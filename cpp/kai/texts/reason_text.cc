@@ -286,7 +286,7 @@ std::string TextOf(const NoNodeCause& cause, PodId pod, const Cluster& cluster) 
   if (cause.empty()) return std::string(messages::kUnableToSchedulePod);
   std::vector<std::pair<int64_t, std::string>> counted;
   for (const auto& [refusal, nodes] : cause.refusals) {
-    if (refusal.cause() != Refusal::kUnsaid)
+    if (refusal.cause() != Refusal::kWithoutText)
       counted.emplace_back(nodes, TextOf(refusal, pod, cluster));
   }
   for (const auto& [refusal, nodes] : cause.named)
@@ -325,8 +325,8 @@ std::string MessageOf(const Reason& reason, PodGroupId group, const Cluster& clu
           },
           [&](const TopologyNotSatisfied& each) { return TextOf(each, group, cluster); },
           [&](const DomainCountNotMet& each) {
-            return messages::DomainsWanted(cluster.Text(each.level), each.least, each.most,
-                                           each.is_balanced);
+            return messages::DomainCountNotMet(cluster.Text(each.level), each.least, each.most,
+                                               each.is_balanced);
           },
           [&](const NotReady& each) { return TextOf(each, cluster); },
           [&](const Stale& each) { return TextOf(each, cluster); },

@@ -62,12 +62,12 @@ TEST_F(ReasonTextTest, CountsAreSortedAsTextsNotAsNumbers) {
             "10 node has NotReady condition. \n9 node is unschedulable.");
 }
 
-TEST_F(ReasonTextTest, WithoutACauseTheTextGivesNone) {
+TEST_F(ReasonTextTest, WithoutACauseTheTextIsGeneral) {
   EXPECT_EQ(Text({}), "Unable to schedule pod");
-  EXPECT_EQ(Text({{Refusal::kUnsaid, 3}}), "no nodes with enough resources were found");
+  EXPECT_EQ(Text({{Refusal::kWithoutText, 3}}), "no nodes with enough resources were found");
 }
 
-TEST_F(ReasonTextTest, ResourcesGoByTheNamesPeopleKnow) {  // spec 3 E2
+TEST_F(ReasonTextTest, ResourcesHaveTheirUsualNames) {  // spec 3 E2
   const auto slot = [&](std::string_view name) { return cluster_->slots().Find(name); };
   EXPECT_EQ(Shortage(kGpuSlot), "node(s) didn't have enough resources: GPUs");
   EXPECT_EQ(Shortage(kCpuSlot), "node(s) didn't have enough resources: CPU cores");
@@ -79,27 +79,27 @@ TEST_F(ReasonTextTest, ResourcesGoByTheNamesPeopleKnow) {  // spec 3 E2
             "node(s) didn't have enough of mig profile: nvidia.com/mig-1g.5gb");
 }
 
-TEST_F(ReasonTextTest, EveryCauseHasATextAndAWordOfItsOwn) {
+TEST_F(ReasonTextTest, EveryCauseHasAUniqueTextAndCode) {
   std::set<std::string> texts;
   std::set<std::string_view> words;
-  for (int32_t i = 0; i < Refusal::kUnsaid; ++i) {
+  for (int32_t i = 0; i < Refusal::kWithoutText; ++i) {
     texts.insert(TextOf(Refusal(static_cast<Refusal::Cause>(i)), pod_, *cluster_));
     words.insert(WordsOf(static_cast<Refusal::Cause>(i)).word);
   }
   for (int32_t i = Refusal::kVolumes; i < Refusal::kCauses; ++i)
     texts.insert(TextOf(Refusal::AtIndex(static_cast<size_t>(i)), pod_, *cluster_));
-  EXPECT_EQ(texts.size(), static_cast<size_t>(Refusal::kCauses) - 1) << "kUnsaid has no text";
+  EXPECT_EQ(texts.size(), static_cast<size_t>(Refusal::kCauses) - 1) << "kWithoutText has no text";
   EXPECT_FALSE(texts.contains(""));
-  EXPECT_EQ(words.size(), static_cast<size_t>(Refusal::kUnsaid));
+  EXPECT_EQ(words.size(), static_cast<size_t>(Refusal::kWithoutText));
   EXPECT_FALSE(words.contains(""));
 }
 
-TEST_F(ReasonTextTest, AWordIsForProgramsAndATextForPeople) {
+TEST_F(ReasonTextTest, ACauseHasACodeAndAText) {
   EXPECT_EQ(WordsOf(Refusal::kUntoleratedTaints).word, "untolerated_taints");
   EXPECT_EQ(WordsOf(Refusal::kUntoleratedTaints).text, "node(s) had untolerated taint(s)");
 }
 
-TEST_F(ReasonTextTest, AGangIsOneErrorOfTheEventAndItsPodAnother) {  // spec 2 P6
+TEST_F(ReasonTextTest, AGangAndItsPodHaveDifferentEventErrors) {  // spec 2 P6
   const NoNodeCausePtr cause = CauseOf({{Refusal::NotEnough(kGpuSlot), 1}});
   const Reason gang =
       GangIncomplete{.pod = pod_, .cause = cause, .found = 1, .minimum = 2, .pod_set = {}};
@@ -141,7 +141,7 @@ std::string Shown(const Facts& facts) {
   return text;
 }
 
-TEST_F(ReasonTextTest, FactsOfALimitAreThoseOfPeople) {
+TEST_F(ReasonTextTest, FactsOfALimitAreInUnitsForPeople) {
   const QueueId queue = QueueNamed(*cluster_, "ns");
   EXPECT_EQ(Shown(FactsOf(OverLimit{{.queue = queue,
                                      .resource = kQuotaCpu,
@@ -174,7 +174,7 @@ TEST_F(ReasonTextTest, FactsOfAPodThatIsTooLargeNameTheResource) {
   EXPECT_EQ(CodeOf(reason), reason_codes::kLargerThanAnyNode);
 }
 
-TEST_F(ReasonTextTest, FactsOfATopologyGiveDomainsAndLevels) {
+TEST_F(ReasonTextTest, FactsOfATopologyNameDomainsAndLevels) {
   EXPECT_EQ(
       Shown(FactsOf(DomainTooSmall{.domain = "z.r1", .holds = 3, .wanted = 5}, group_, *cluster_)),
       "domain=z.r1 holds=3 wanted=5");

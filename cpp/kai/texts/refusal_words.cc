@@ -42,7 +42,7 @@ constexpr std::array<Row, Refusal::kVolumes + 1> kRows = {{
     {Refusal::kOtherZone, {"volume_zone", messages::kOtherZone}},
     {Refusal::kNotNumaAligned, {"numa", messages::kNotNumaAligned}},
     {Refusal::kRefusedByPolicy, {"policy", messages::kRefusedByPolicy}},
-    {Refusal::kUnsaid, {"claimed_gpus", {}}},
+    {Refusal::kWithoutText, {"claimed_gpus", {}}},
     {Refusal::kVolumes, {"volumes", {}}},
 }};
 constexpr bool IsInOrder() {

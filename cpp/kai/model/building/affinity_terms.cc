@@ -38,7 +38,8 @@ PodSelector AffinityTerms::SelectorOf(const PodAffinityTerm& row, const CompactP
   std::vector<NameId> namespaces;
   for (const std::string& name : row.namespaces) namespaces.push_back(names_.Intern(name));
   if (!row.namespace_selector.empty()) {
-    for (const NameId name : namespaces_.That(row.namespace_selector)) namespaces.push_back(name);
+    for (const NameId name : namespaces_.Matching(row.namespace_selector))
+      namespaces.push_back(name);
   } else if (row.namespaces.empty() && !row.all_namespaces) {
     namespaces.push_back(names_.Intern(pod.namespace_name));
   }
@@ -105,12 +106,12 @@ void AffinityTerms::AddPreferred(const std::vector<WeightedPodAffinityTerm>& ter
 bool AffinityTerms::NeedsNamespaces(const CompactPod& row) const {
   bool needs = false;
   ForEachTerm(row.spec->affinity, [&](const PodAffinityTerm& term) {
-    needs = needs || !namespaces_.Know(term.namespace_selector);
+    needs = needs || !namespaces_.CanEvaluate(term.namespace_selector);
   });
   return needs;
 }
 
-const std::vector<AffinityTermId>& AffinityTerms::ThatSelect(const CompactPod& row) {
+const std::vector<AffinityTermId>& AffinityTerms::TermsMatching(const CompactPod& row) {
   StringPairs sorted = *row.labels;
   std::sort(sorted.begin(), sorted.end());
   const auto [found, added] =

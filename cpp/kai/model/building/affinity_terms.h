@@ -6,7 +6,7 @@
 //   c_.affinity_ = w_.affinity->MakeIndex(w_.node_rows);       // once all terms are known
 //
 // Invariants: two pods of one namespace with equal labels are selected by the same terms. Cost:
-// ThatSelect() is O(terms) for new labels, else a look-up. Not thread-safe.
+// TermsMatching() is O(terms) for new labels, else a look-up. Not thread-safe.
 #ifndef KAI_MODEL_BUILDING_AFFINITY_TERMS_H_
 #define KAI_MODEL_BUILDING_AFFINITY_TERMS_H_
 
@@ -35,7 +35,7 @@ class AffinityTerms {
   PodAffinity AffinityOf(const CompactPod& row);
   // True: some term of the pod selects namespaces by labels, and these labels are not known.
   bool NeedsNamespaces(const CompactPod& row) const;
-  const std::vector<AffinityTermId>& ThatSelect(const CompactPod& row);
+  const std::vector<AffinityTermId>& TermsMatching(const CompactPod& row);
 
   // The domain of each node, per topology key. A label value keeps its id. `nodes`: by NodeId.
   IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> DomainsOf(

@@ -327,11 +327,11 @@ void ClusterAssembler::ClassifyNodes() {
   NodeColumns& nodes = c_.nodes_;
   for (const NodeId node : nodes_.ids())
     nodes.labels[node] = labels.Pick(*w_.node_rows[node.index()], &c_.names_);
-  labels.FindTelling(nodes.size());
+  labels.FindDistinguishingKeys(nodes.size());
   for (const NodeConstraint& constraint : c_.constraints_.raw())
-    c_.ask_per_node_.Add(labels.AskPerNode(constraint) ? 1 : 0);
+    c_.is_checked_per_node_.Add(labels.IsCheckedPerNode(constraint) ? 1 : 0);
   for (const VolumeNeeds& needs : c_.volume_needs_.raw())
-    c_.ask_volumes_per_node_.Add(labels.AskPerNode(needs) ? 1 : 0);
+    c_.volumes_checked_per_node_.Add(labels.IsCheckedPerNode(needs) ? 1 : 0);
   for (const NodeId node : nodes_.ids())
     w_.ClassifyNode(node, *w_.node_rows[node.index()], nodes_[node]);
 }

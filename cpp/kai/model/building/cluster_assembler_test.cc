@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(ClusterRowsTest, BuildsAClusterOfNothing) {
+TEST(ClusterRowsTest, BuildsAnEmptyCluster) {
   const auto cluster = ClusterRows().Build();
   EXPECT_EQ(cluster->nodes().size(), size_t{0});
   EXPECT_EQ(cluster->pods().size(), size_t{0});
@@ -25,7 +25,7 @@ TEST(ClusterRowsTest, BuildsAClusterOfNothing) {
   EXPECT_THAT(cluster->rejections(), IsEmpty());
 }
 
-TEST(ClusterRowsTest, KeepsWhatReadersRejectedBesideItsOwn) {
+TEST(ClusterRowsTest, KeepsTheRejectionsOfReadersAndItsOwn) {
   ClusterRows rows;
   rows.rejections.push_back({"Pod", "ns/p", "spec", "is not an object"});
   rows.queues.push_back(MakeQueueRow("orphan", {.parent = "missing"}));
@@ -36,7 +36,7 @@ TEST(ClusterRowsTest, KeepsWhatReadersRejectedBesideItsOwn) {
                                     "parent queue \"missing\" does not exist"}));
 }
 
-TEST(ClusterRowsTest, BuildsTheRestOfAnInputThatIsPartlyNonsense) {
+TEST(ClusterRowsTest, BuildsTheValidPartOfAnInput) {
   const auto cluster = MakeCluster()
                            .Queue("q")
                            .Queue("twice")
@@ -52,7 +52,7 @@ TEST(ClusterRowsTest, BuildsTheRestOfAnInputThatIsPartlyNonsense) {
   EXPECT_EQ(cluster->rejections().size(), size_t{2});
 }
 
-TEST(ClusterRowsTest, ASlicedGpuIsOneGpuWherePartsAreCounted) {  // spec 3 M5
+TEST(ClusterRowsTest, AGpuWithMigSlicesCountsAsOneGpuIfMigCountsAsParts) {  // spec 3 M5
   ClusterMaker maker = MakeCluster()
                            .Node("n", {.more = {{"nvidia.com/mig-1g.5gb", 7}}})
                            .Pending("ns/p", {.more = {{"nvidia.com/mig-1g.5gb", 1}}});
@@ -63,7 +63,7 @@ TEST(ClusterRowsTest, ASlicedGpuIsOneGpuWherePartsAreCounted) {  // spec 3 M5
   EXPECT_DOUBLE_EQ(cluster->ClassOf(PodNamed(*cluster, "ns/p-0")).requested[kQuotaGpu], 1.0 / 7);
 }
 
-TEST(ClusterRowsTest, EveryVendorsDevicesAreGpusWhereTheyAreCounted) {  // spec 3 R27
+TEST(ClusterRowsTest, DevicesOfEveryVendorAreGpusIfAllAcceleratorsCount) {  // spec 3 R27
   ClusterMaker maker = MakeCluster()
                            .Node("gaudi", {.more = {{"habana.ai/gaudi", 8000}}})
                            .Node("nvidia", {.gpus = 8})
@@ -122,7 +122,7 @@ std::vector<std::string> Everything(const Cluster& cluster) {
   return all;
 }
 
-TEST(ClusterBuilderPropertyTest, TheOrderOfRowsIsOfNoConsequence) {
+TEST(ClusterBuilderPropertyTest, TheOrderOfRowsDoesNotMatter) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
     ClusterRows rows = MakeRandomCluster(seed, {.sub_groups = true});
@@ -140,7 +140,7 @@ TEST(ClusterBuilderPropertyTest, TheOrderOfRowsIsOfNoConsequence) {
 
 class OracleTest : public testing::TestWithParam<bool> {};
 
-TEST_P(OracleTest, AgreesWithTheRowsTakenLiterally) {
+TEST_P(OracleTest, AgreesWithALiteralReadingOfTheRows) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
     ClusterRows rows = MakeRandomCluster(seed, {.sub_groups = true});

@@ -37,9 +37,9 @@ ClusterUpdater::ClusterUpdater(ClusterWriters* writers, const std::vector<const 
     known.id = pod;
     CountSharer(pod, 1);
     if (const NodeId node = c_.pods_.node[pod]; node.valid()) {
-      Stand(&known, c_.Text(c_.nodes_.name[node]));
+      AddToNode(&known, c_.Text(c_.nodes_.name[node]));
     } else if (known.row != nullptr && IsActiveUsed(c_.pods_.status[pod])) {
-      Stand(&known, known.row->node_name);
+      AddToNode(&known, known.row->node_name);
     }
   }
   names_at_first_ = c_.names_.size();
@@ -430,13 +430,13 @@ std::span<const PodId> ClusterUpdater::PodsOn(NameId node) const {
   return on == pods_on_.end() ? std::span<const PodId>() : on->second;
 }
 
-void ClusterUpdater::Stand(Known* pod, std::string_view node) {
+void ClusterUpdater::AddToNode(Known* pod, std::string_view node) {
   if (node.empty()) return;
   pod->node = c_.names_.Intern(node);
   pods_on_[pod->node].push_back(pod->id);
 }
 
-void ClusterUpdater::Leave(Known* pod) {
+void ClusterUpdater::RemoveFromNode(Known* pod) {
   const auto on = pods_on_.find(pod->node);
   pod->node = NameId();
   if (on == pods_on_.end()) return;
@@ -510,10 +510,10 @@ bool ClusterUpdater::Put(Incoming* incoming, const SharedGpuLists& shared) {
   draft.affinity = w_.affinity->AffinityOf(row);
   draft.constraint = w_.constraints.Add(row, VolumeNeedsId(), w_.affinity->SpreadOf(row));
   if (w_.affinity->size() != terms) return false;
-  if (draft.constraint.index() == c_.ask_per_node_.size()) {
+  if (draft.constraint.index() == c_.is_checked_per_node_.size()) {
     const NodeConstraint& constraint = c_.constraints_[draft.constraint];
-    if (!w_.labels.Knows(constraint)) return false;
-    c_.ask_per_node_.Add(w_.labels.AskPerNode(constraint) ? 1 : 0);
+    if (!w_.labels.Contains(constraint)) return false;
+    c_.is_checked_per_node_.Add(w_.labels.IsCheckedPerNode(constraint) ? 1 : 0);
   }
   const PodClassId pod_class = w_.classes->Add(draft);
 
@@ -541,7 +541,7 @@ bool ClusterUpdater::Put(Incoming* incoming, const SharedGpuLists& shared) {
   }
   if (draft.group.valid() && c_.pod_classes_.info[pod_class].numa.valid())
     w_.numa.NotePlacement(row, draft.bind_request, pod, draft.node, &w_.rejections);
-  if (IsActiveUsed(draft.status)) Stand(known, draft.node_name());
+  if (IsActiveUsed(draft.status)) AddToNode(known, draft.node_name());
   CountSharer(pod, 1);
   Count(pod, true);
   return true;
@@ -558,7 +558,7 @@ void ClusterUpdater::TakeOut(Known* known) {
   if (const SubGroupId pod_set = c_.pods_.pod_set[pod]; pod_set.valid())
     std::erase(Edit(pod_set), pod);
   if (const PodGroupId group = c_.pods_.group[pod]; group.valid()) touched_groups_.insert(group);
-  Leave(known);
+  RemoveFromNode(known);
   if (!c_.numa_.empty()) ForgetZones(pod);
   pod_writer_.Remove(pod);
   w_.pod_rows[pod.index()] = nullptr;

@@ -93,8 +93,8 @@ class ClusterUpdater {
   void Note(const Key& pod, const CompactPod* row);
   void Forget(const Key& pod);
   std::span<const PodId> PodsOn(NameId node) const;
-  void Stand(Known* pod, std::string_view node);
-  void Leave(Known* pod);
+  void AddToNode(Known* pod, std::string_view node);
+  void RemoveFromNode(Known* pod);
 
   // A node before and after a change; null: it does not exist.
   struct NodeStep {

@@ -36,20 +36,20 @@ bool Namespaces::Change(std::string_view name, const NamespaceRow* row) {
   if (row == nullptr && !labels_.contains(id)) return true;
   const auto [labels, is_new] = labels_.try_emplace(id);
   const LabelSet before = std::exchange(labels->second, LabelsOf(id, row));
-  const bool knew_labels = !described_.empty();
+  const bool had_labels = !described_.empty();
   if (row != nullptr) {
     described_.insert(id);
   } else {
     described_.erase(id);
   }
-  if (needs_labels_ && described_.empty() == knew_labels) return false;
+  if (needs_labels_ && described_.empty() == had_labels) return false;
   return std::none_of(selectors_.begin(), selectors_.end(), [&](const auto& selector) {
     const bool matched = !is_new && MatchesAll(selector, before, names_);
     return matched != MatchesAll(selector, labels->second, names_);
   });
 }
 
-bool Namespaces::Know(const LabelSelector& selector) {
+bool Namespaces::CanEvaluate(const LabelSelector& selector) {
   const bool is_by_name =
       std::all_of(selector.begin(), selector.end(),
                   [](const SelectorRequirement& each) { return each.key == keys::kNamespaceName; });
@@ -57,7 +57,7 @@ bool Namespaces::Know(const LabelSelector& selector) {
   return is_by_name || !described_.empty();
 }
 
-std::vector<NameId> Namespaces::That(const LabelSelector& selector) {
+std::vector<NameId> Namespaces::Matching(const LabelSelector& selector) {
   std::vector<Requirement> requirements;
   for (const SelectorRequirement& each : selector)
     requirements.push_back(InternRequirement(each, &names_));

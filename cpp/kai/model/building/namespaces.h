@@ -5,9 +5,9 @@
 //
 //   return each.name.empty() || w_.namespaces->Change(each.name, each.row);
 //
-// Invariants: each namespace has its name as a label, because the API server sets it. Cost: That()
-// is O(namespaces) for a new selector; a namespace that is added or changed is matched with each
-// selector. Not thread-safe.
+// Invariants: each namespace has its name as a label, because the API server sets it. Cost:
+// Matching() is O(namespaces) for a new selector; a namespace that is added or changed is matched
+// with each selector. Not thread-safe.
 #ifndef KAI_MODEL_BUILDING_NAMESPACES_H_
 #define KAI_MODEL_BUILDING_NAMESPACES_H_
 
@@ -27,13 +27,14 @@ class Namespaces {
   // No rows: KAI's own snapshots contain no namespaces, so their labels are not known.
   Namespaces(const std::vector<NamespaceRow>& rows, Interner* names);
 
-  // False, for both: a selector that was given to That() or Know() now has another result.
+  // False, for both: a selector that was given to Matching() or CanEvaluate() now has another
+  // result.
   bool Add(std::string_view name);
   // `row`: null: the namespace is gone. Pods may still use its name.
   bool Change(std::string_view name, const NamespaceRow* row);
 
-  bool Know(const LabelSelector& selector);
-  std::vector<NameId> That(const LabelSelector& selector);
+  bool CanEvaluate(const LabelSelector& selector);
+  std::vector<NameId> Matching(const LabelSelector& selector);
 
  private:
   LabelSet LabelsOf(NameId name, const NamespaceRow* row);

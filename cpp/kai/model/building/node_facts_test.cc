@@ -11,7 +11,7 @@ NodeFacts Labelled(StringPairs labels) {
   return NodeFactsOf(MakeNodeRow("n", {.labels = std::move(labels)}));
 }
 
-TEST(NodeFactsTest, ACordonIsAFact) {
+TEST(NodeFactsTest, ContainTheCordon) {
   const NodeRow row = MakeNodeRow("n", {.cordoned = true});
   const NodeFacts facts = NodeFactsOf(row);
   EXPECT_TRUE(facts.state & kCordoned);
@@ -25,7 +25,7 @@ TEST(NodeFactsTest, MemoryOfAGpuIsFlooredToHundredsOfMib) {  // spec 3 G1
   EXPECT_EQ(Labelled({}).gpu_memory_mib, std::nullopt);
 }
 
-TEST(NodeFactsTest, MemoryOfADeviceIsAsTheLabelSaysIt) {
+TEST(NodeFactsTest, MemoryOfADeviceIsReadFromTheLabel) {
   const auto mib = [](const char* label) {
     NodeRow row = MakeNodeRow("n", {});
     row.labels = {{"nvidia.com/gpu.memory", label}};
@@ -37,7 +37,7 @@ TEST(NodeFactsTest, MemoryOfADeviceIsAsTheLabelSaysIt) {
   EXPECT_EQ(mib("much"), std::nullopt);
 }
 
-TEST(NodeFactsTest, ACountOfGpusIsOfTheLabelAlone) {
+TEST(NodeFactsTest, TheGpuCountIsReadFromTheLabelOnly) {
   EXPECT_EQ(Labelled({{"nvidia.com/gpu.count", "7"}}).gpu_count, 7);
   EXPECT_EQ(Labelled({{"nvidia.com/gpu.count", "seven"}}).gpu_count, std::nullopt);
   EXPECT_EQ(NodeFactsOf(MakeNodeRow("n", {.gpus = 8})).gpu_count, std::nullopt);

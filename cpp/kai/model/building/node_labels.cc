@@ -18,14 +18,14 @@ void NodeLabels::Mention(const VolumeNeeds& needs) {
   ForEachTerm(needs, [&](const NodeTerm& term) { Mention(term); });
 }
 
-bool NodeLabels::Knows(const NodeConstraint& constraint) const {
-  const auto knows = [&](const Requirement& each) { return values_.contains(each.key); };
-  const auto knows_all = [&](const NodeTerm& term) {
-    return std::ranges::all_of(term.expressions, knows);
+bool NodeLabels::Contains(const NodeConstraint& constraint) const {
+  const auto is_listed = [&](const Requirement& each) { return values_.contains(each.key); };
+  const auto contains_all = [&](const NodeTerm& term) {
+    return std::ranges::all_of(term.expressions, is_listed);
   };
-  return std::ranges::all_of(constraint.selector, knows) &&
-         std::ranges::all_of(constraint.affinity, knows_all) &&
-         std::ranges::all_of(constraint.preferred, knows_all, &PreferredNodes::term);
+  return std::ranges::all_of(constraint.selector, is_listed) &&
+         std::ranges::all_of(constraint.affinity, contains_all) &&
+         std::ranges::all_of(constraint.preferred, contains_all, &PreferredNodes::term);
 }
 
 LabelSet NodeLabels::Pick(const NodeRow& row, Interner* names) {
@@ -40,36 +40,37 @@ LabelSet NodeLabels::Pick(const NodeRow& row, Interner* names) {
   return labels;
 }
 
-void NodeLabels::FindTelling(size_t nodes) {
+void NodeLabels::FindDistinguishingKeys(size_t nodes) {
   for (const auto& [key, values] : values_) {
-    if (values.size() > 16 && values.size() * 4 > nodes) telling_.insert(key);
+    if (values.size() > 16 && values.size() * 4 > nodes) distinguishing_.insert(key);
   }
 }
 
 LabelSet NodeLabels::OfClass(const LabelSet& picked) const {
   LabelSet labels;
   for (const Label& label : picked) {
-    if (!telling_.contains(label.key)) labels.push_back(label);
+    if (!distinguishing_.contains(label.key)) labels.push_back(label);
   }
   return labels;
 }
 
-bool NodeLabels::AskPerNode(const NodeTerm& term) const {
-  return !term.fields.empty() || std::any_of(term.expressions.begin(), term.expressions.end(),
-                                             [&](const Requirement& each) { return Tells(each); });
+bool NodeLabels::IsCheckedPerNode(const NodeTerm& term) const {
+  return !term.fields.empty() ||
+         std::any_of(term.expressions.begin(), term.expressions.end(),
+                     [&](const Requirement& each) { return IsDistinguishing(each); });
 }
 
-bool NodeLabels::AskPerNode(const NodeConstraint& constraint) const {
+bool NodeLabels::IsCheckedPerNode(const NodeConstraint& constraint) const {
   return std::any_of(constraint.selector.begin(), constraint.selector.end(),
-                     [&](const Requirement& each) { return Tells(each); }) ||
+                     [&](const Requirement& each) { return IsDistinguishing(each); }) ||
          std::any_of(constraint.affinity.begin(), constraint.affinity.end(),
-                     [&](const NodeTerm& term) { return AskPerNode(term); });
+                     [&](const NodeTerm& term) { return IsCheckedPerNode(term); });
 }
 
-bool NodeLabels::AskPerNode(const VolumeNeeds& needs) const {
+bool NodeLabels::IsCheckedPerNode(const VolumeNeeds& needs) const {
   bool per_node = std::any_of(needs.delayed.begin(), needs.delayed.end(),
                               [](const auto& claim) { return claim.selected_node.valid(); });
-  ForEachTerm(needs, [&](const NodeTerm& term) { per_node = per_node || AskPerNode(term); });
+  ForEachTerm(needs, [&](const NodeTerm& term) { per_node = per_node || IsCheckedPerNode(term); });
   return per_node;
 }
 

@@ -4,8 +4,8 @@
 //   NodeLabels& labels = w_.labels;
 //   labels.Mention(constraint);    // of every pod, volume and claim
 //   nodes.labels[node] = labels.Pick(*w_.node_rows[node.index()], &c_.names_);    // of every node
-//   labels.FindTelling(nodes.size());
-//   labels.AskPerNode(constraint)
+//   labels.FindDistinguishingKeys(nodes.size());
+//   labels.IsCheckedPerNode(constraint)
 //
 // Only labels that are not telling are part of a class of nodes: otherwise there would be as many
 // classes as nodes.
@@ -31,23 +31,25 @@ class NodeLabels {
   void Mention(const NodeTerm& term);
 
   // True: the constraint uses only labels that were mentioned before.
-  bool Knows(const NodeConstraint& constraint) const;
+  bool Contains(const NodeConstraint& constraint) const;
 
   LabelSet Pick(const NodeRow& row, Interner* names);
-  void FindTelling(size_t nodes);
+  void FindDistinguishingKeys(size_t nodes);
 
   // The labels that are part of the class.
   LabelSet OfClass(const LabelSet& picked) const;
   // True: the answer can differ between nodes of one class.
-  bool AskPerNode(const NodeConstraint& constraint) const;
-  bool AskPerNode(const VolumeNeeds& needs) const;
+  bool IsCheckedPerNode(const NodeConstraint& constraint) const;
+  bool IsCheckedPerNode(const VolumeNeeds& needs) const;
 
  private:
-  bool Tells(const Requirement& requirement) const { return telling_.contains(requirement.key); }
-  bool AskPerNode(const NodeTerm& term) const;
+  bool IsDistinguishing(const Requirement& requirement) const {
+    return distinguishing_.contains(requirement.key);
+  }
+  bool IsCheckedPerNode(const NodeTerm& term) const;
 
   absl::flat_hash_map<NameId, absl::flat_hash_set<NameId>> values_;  // by key
-  absl::flat_hash_set<NameId> telling_;
+  absl::flat_hash_set<NameId> distinguishing_;
 };
 
 }  // namespace kai

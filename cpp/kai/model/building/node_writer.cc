@@ -60,7 +60,7 @@ NodeClass NodeClassOf(const NodeRow& row, const NodeFacts& facts, bool has_dra_g
   node_class.labels = labels.OfClass(picked);
   node_class.state = facts.state;
   node_class.cpu_only = facts.mig == MigMode::kOff && gpus <= 0;  // spec 3 N16
-  node_class.knows_gpu_memory = facts.gpu_memory_mib.has_value();
+  node_class.has_gpu_memory = facts.gpu_memory_mib.has_value();
   node_class.has_dra_gpus = has_dra_gpus;
   node_class.mig = facts.mig;
   node_class.gpu_worker = facts.gpu_worker;

@@ -30,7 +30,7 @@ TEST(NodesTest, AreNumberedByName) {
   EXPECT_THAT(cluster->nodes().name_rank.raw(), ElementsAre(0, 1, 2));
 }
 
-TEST(NodesTest, WithOneNameAllGo) {
+TEST(NodesTest, WithEqualNamesAreAllRejected) {
   const auto cluster =
       MakeCluster().Node("n1").Node("n1", {.gpus = 8}).Node("n1").Node("n2").Build();
   EXPECT_THAT(NodeNames(*cluster), ElementsAre("n2"));
@@ -41,7 +41,7 @@ TEST(NodesTest, WithOneNameAllGo) {
                             "out"}));
 }
 
-TEST(NodesTest, OfferWhatIsAllocatable) {
+TEST(NodesTest, OfferTheirAllocatableResources) {
   const auto cluster =
       MakeCluster()
           .Node("n1", {.gpus = 8, .millicpu = 4000, .mb = 16, .pods = 50, .more = {{"lic", 3}}})
@@ -78,7 +78,7 @@ TEST(NodesTest, AddTheGpusOfTheirResourceSlices) {  // spec 3 N1
   EXPECT_THAT(cluster->rejections(), IsEmpty());
 }
 
-TEST(NodesTest, KnowTheMemoryOfAGpuFromTheLabel) {  // spec 3 G1
+TEST(NodesTest, ReadTheMemoryOfAGpuFromTheLabel) {  // spec 3 G1
   const auto memory = [](const std::string& label) {
     const auto cluster =
         MakeCluster().Node("n", {.labels = {{"nvidia.com/gpu.memory", label}}}).Build();
@@ -106,7 +106,7 @@ TEST(NodesTest, CountDevicesByTheLabelOrByWholeGpus) {  // spec 3 N5
   EXPECT_EQ(count[NodeNamed(*cluster, "plain")], 4);
 }
 
-TEST(NodesTest, OfAnotherNodePoolAreNotSeen) {  // spec 1 F9
+TEST(NodesTest, OfAnotherNodePoolAreIgnored) {  // spec 1 F9
   ClusterMaker maker =
       MakeCluster().Node("ours").Node("gold", {.labels = {{"kai.scheduler/node-pool", "gold"}}});
   EXPECT_THAT(NodeNames(*maker.Build()), ElementsAre("ours"));
@@ -114,7 +114,7 @@ TEST(NodesTest, OfAnotherNodePoolAreNotSeen) {  // spec 1 F9
   EXPECT_THAT(NodeNames(*maker.Build()), ElementsAre("gold"));
 }
 
-TEST(NodesTest, ThatAreNoWorkersAreNotSeenWhenThatIsAsked) {  // spec 3 P10
+TEST(NodesTest, ThatAreNoWorkersAreIgnoredIfNodesAreRestricted) {  // spec 3 P10
   ClusterMaker maker = MakeCluster()
                            .Node("plain")
                            .Node("gpu", {.labels = {{"node-role.kubernetes.io/gpu-worker", ""}}})
@@ -124,7 +124,7 @@ TEST(NodesTest, ThatAreNoWorkersAreNotSeenWhenThatIsAsked) {  // spec 3 P10
   EXPECT_THAT(NodeNames(*maker.Build()), ElementsAre("cpu", "gpu"));
 }
 
-TEST(NodesTest, TheLargestOfEachResourceIsKnown) {  // spec 3 P14
+TEST(NodesTest, GiveTheMaximumOfEachResource) {  // spec 3 P14
   const auto cluster = MakeCluster()
                            .Node("a", {.gpus = 8, .millicpu = 1000, .mb = 5})
                            .Node("b", {.gpus = 1, .millicpu = 9000, .mb = 7})

@@ -170,10 +170,10 @@ NumaNeedsId NumaWriter::NeedsOf(const CompactPod& row, const GpuRequest& gpu) {
   const std::vector<ContainerRow>& containers =
       row.spec->containers.empty() ? only : row.spec->containers;
   needs.pod = request_of(pod, ExclusiveCpu(containers));
-  const bool asks_for_device =
+  const bool requests_device =
       std::any_of(needs.pod.begin(), needs.pod.end(),
                   [&](const auto& each) { return aligned_devices_.contains(each.first); });
-  if (!needs.guaranteed && !asks_for_device) return NumaNeedsId();
+  if (!needs.guaranteed && !requests_device) return NumaNeedsId();
 
   // spec 3 U6: sidecars, then apps.
   const auto list = [&](ContainerRow::Kind kind, std::vector<NumaRequest>* requests) {

@@ -45,7 +45,7 @@ std::string PlacementText(const Cluster& cluster, std::string_view pod) {
   return text;
 }
 
-TEST(AssembleNumaTest, ZonesStandInTheOrderOfTheirNumbers) {  // spec 3 U3
+TEST(AssembleNumaTest, ZonesAreSortedByNumber) {  // spec 3 U3
   const auto cluster = MakeCluster()
                            .Node("n")
                            .Add(Zones({"b", "node-10", "node-2", "a-2", "a"}, {{"cpu", 1000}}))
@@ -53,7 +53,7 @@ TEST(AssembleNumaTest, ZonesStandInTheOrderOfTheirNumbers) {  // spec 3 U3
   EXPECT_THAT(NodeOf(*cluster).zones, ElementsAre("a-2", "node-2", "node-10", "a", "b"));
 }
 
-TEST(AssembleNumaTest, OnlyWhatPodsCanAskForIsAligned) {  // spec 3 U3
+TEST(AssembleNumaTest, OnlyResourcesThatPodsCanRequestAreAligned) {  // spec 3 U3
   const auto cluster =
       MakeCluster()
           .Node("n", {.gpus = 4})
@@ -70,7 +70,7 @@ TEST(AssembleNumaTest, OnlyWhatPodsCanAskForIsAligned) {  // spec 3 U3
   EXPECT_THAT(node.allocatable, ElementsAre(1000, 3, 1000, 3));
 }
 
-TEST(AssembleNumaTest, ZonesWithoutANodeAndNodesWithoutZonesAreNotKnown) {  // spec 3 U1
+TEST(AssembleNumaTest, ZonesWithoutANodeAndNodesWithoutZonesAreIgnored) {  // spec 3 U1
   EXPECT_TRUE(MakeCluster().Add(Zones({"z"}, {})).Build()->numa().empty());
   EXPECT_TRUE(MakeCluster().Node("n").Add(Zones({}, {})).Build()->numa().empty());
   const auto cluster = MakeCluster().Node("m").Node("n").Add(Zones({"z"}, {})).Build();
@@ -78,7 +78,7 @@ TEST(AssembleNumaTest, ZonesWithoutANodeAndNodesWithoutZonesAreNotKnown) {  // s
   EXPECT_NE(cluster->numa().Find(NodeNamed(*cluster, "n")), nullptr);
 }
 
-TEST(AssembleNumaTest, AZoneGivenTwiceIsOneSentence) {
+TEST(AssembleNumaTest, ADuplicateZoneIsReportedWithOneSentence) {
   const auto cluster = MakeCluster().Node("n").Add(Zones({"z", "z"}, {})).Build();
   EXPECT_TRUE(cluster->numa().empty());
   EXPECT_THAT(cluster->rejections(), ElementsAre(Rejection{.kind = "NodeResourceTopology",
@@ -105,7 +105,7 @@ TEST(AssembleNumaTest, WholeCpusOfGuaranteedPodsCount) {  // spec 3 U5
   EXPECT_FALSE(cluster->ClassOf(PodNamed(*cluster, "ns/none-0")).numa.valid());
 }
 
-TEST(AssembleNumaTest, SidecarsComeBeforeAppsAndInitContainersAlone) {  // spec 3 U5, U6
+TEST(AssembleNumaTest, SidecarsAreAlignedBeforeAppsAndInitContainersSeparately) {  // spec 3 U5, U6
   const auto container = [](Kind kind, int64_t millicpu) {
     return ContainerRow{.kind = kind, .requests = {{"cpu", millicpu}}};
   };
@@ -128,7 +128,7 @@ TEST(AssembleNumaTest, SidecarsComeBeforeAppsAndInitContainersAlone) {  // spec 
   EXPECT_THAT(needs.serial, ElementsAre(cpu(4000), cpu(7000)));
 }
 
-TEST(AssembleNumaTest, PodsDifferByTheirContainersOnlyWhereZonesAreReported) {
+TEST(AssembleNumaTest, ContainersDistinguishPodsOnlyIfZonesAreReported) {
   const PodsSpec one{.millicpu = 2000, .guaranteed = true};
   PodsSpec two = one;
   two.containers = {{.requests = {{"cpu", 1000}}}, {.requests = {{"cpu", 1000}}}};
@@ -161,7 +161,7 @@ std::unique_ptr<Cluster> WithRecords(std::vector<ZoneRecordRow> records) {
       .Build();
 }
 
-TEST(AssembleNumaTest, WhatWasObservedCountsBeforeWhatWasPredicted) {  // spec 3 T40
+TEST(AssembleNumaTest, ObservedRecordsComeBeforePredictedOnes) {  // spec 3 T40
   const auto text = [](std::vector<ZoneRecordRow> records) {
     return PlacementText(*WithRecords(std::move(records)), "ns/p-0");
   };
@@ -173,7 +173,7 @@ TEST(AssembleNumaTest, WhatWasObservedCountsBeforeWhatWasPredicted) {  // spec 3
   EXPECT_EQ(text({Record(Source::kObserved, "elsewhere")}), "") << "a zone that the node lacks";
 }
 
-TEST(AssembleNumaTest, ARecordThatMakesNoSenseIsReportedAndTheNextOneCounts) {  // spec 3 T40
+TEST(AssembleNumaTest, AnInvalidRecordIsReportedAndTheNextOneIsUsed) {  // spec 3 T40
   const auto cluster =
       WithRecords({ZoneRecordRow{.source = Source::kObserved, .problem = "is not valid JSON"}});
   EXPECT_EQ(PlacementText(*cluster, "ns/p-0"), "1:cpu=1000");

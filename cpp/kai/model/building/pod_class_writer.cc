@@ -118,7 +118,7 @@ PodClassId PodClassWriter::Add(const PodDraft& draft) {
   info.claims = draft.claims;
   std::sort(info.gpu.mig.begin(), info.gpu.mig.end());
   if (!at_.affinity->empty()) {
-    info.matched_terms = at_.affinity->ThatSelect(row);
+    info.matched_terms = at_.affinity->TermsMatching(row);
     info.matches_own_required = std::all_of(
         info.affinity.required.begin(), info.affinity.required.end(), [&](AffinityTermId term) {
           return std::binary_search(info.matched_terms.begin(), info.matched_terms.end(), term);

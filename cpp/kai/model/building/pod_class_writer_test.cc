@@ -30,7 +30,7 @@ PodClassId PodClassOf(const Cluster& cluster, std::string_view pod) {
 
 // ---- nodes
 
-TEST(NodeClassTest, OnlyLabelsThatAreAskedAboutTellNodesApart) {
+TEST(NodeClassTest, OnlyLabelsInSelectorsDistinguishNodes) {
   ClusterMaker maker = MakeCluster()
                            .Node("a", {.labels = {{"zone", "east"}, {"rack", "r1"}}})
                            .Node("b", {.labels = {{"zone", "east"}, {"rack", "r2"}}})
@@ -42,7 +42,7 @@ TEST(NodeClassTest, OnlyLabelsThatAreAskedAboutTellNodesApart) {
   EXPECT_FALSE(AreAlike(*cluster, "a", "c"));
 }
 
-TEST(NodeClassTest, RoomIsNoPartOfIt) {
+TEST(NodeClassTest, DoesNotDependOnFreeResources) {
   const auto cluster = MakeCluster()
                            .Node("a", {.gpus = 8})
                            .Node("b", {.gpus = 1, .millicpu = 1})
@@ -51,7 +51,7 @@ TEST(NodeClassTest, RoomIsNoPartOfIt) {
   EXPECT_TRUE(AreAlike(*cluster, "a", "b"));
 }
 
-TEST(NodeClassTest, HasTheReasonsToTakeNoPod) {  // spec 3 P7
+TEST(NodeClassTest, HasTheConditionsThatRefusePods) {  // spec 3 P7
   NodeRow sick = MakeNodeRow("sick", {.ready = false});
   sick.memory_pressure = ConditionStatus::kTrue;
   sick.disk_pressure = ConditionStatus::kUnknown;
@@ -68,7 +68,7 @@ TEST(NodeClassTest, HasTheReasonsToTakeNoPod) {  // spec 3 P7
   EXPECT_EQ(ClassOfNode(*cluster, "silent").state, kNotReady);
 }
 
-TEST(NodeClassTest, HasTheTaintsThatRefuse) {
+TEST(NodeClassTest, HasTheTaintsThatRefusePods) {
   const auto cluster = MakeCluster()
                            .Node("a", {.taints = {{"x", "1", TaintEffect::kNoSchedule},
                                                   {"y", "", TaintEffect::kNoExecute},
@@ -83,7 +83,7 @@ TEST(NodeClassTest, HasTheTaintsThatRefuse) {
   EXPECT_TRUE(AreAlike(*cluster, "c", "d")) << "preferences never refuse";
 }
 
-TEST(NodeClassTest, KnowsWhichNodesHaveNoGpus) {  // spec 3 N16
+TEST(NodeClassTest, DistinguishesNodesWithoutGpus) {  // spec 3 N16
   const auto cpu_only = [](NodeSpec spec) {
     return MakeCluster().Node("n", std::move(spec)).Build()->nodes().cpu_only[NodeId(0)] != 0;
   };
@@ -95,7 +95,7 @@ TEST(NodeClassTest, KnowsWhichNodesHaveNoGpus) {  // spec 3 N16
   EXPECT_EQ(dra->nodes().cpu_only[NodeId(0)], 0);
 }
 
-TEST(NodeClassTest, TheMigLabelDecidesWhereItStands) {  // spec 3 M6
+TEST(NodeClassTest, TheMigLabelOverridesTheSlices) {  // spec 3 M6
   const auto mixed = [](std::string label, int64_t slices) {
     StringPairs labels = {{"nvidia.com/mig.strategy", "mixed"}};
     if (!label.empty()) labels.emplace_back("node-role.kubernetes.io/mig-enabled", label);
@@ -111,7 +111,7 @@ TEST(NodeClassTest, TheMigLabelDecidesWhereItStands) {  // spec 3 M6
   for (const char* no : {"false", "0", "yes", "tRUE"}) EXPECT_FALSE(mixed(no, 7)) << no;
 }
 
-TEST(NodeClassTest, KnowsWorkers) {  // spec 3 P10: the key counts, not the value
+TEST(NodeClassTest, DistinguishesWorkers) {  // spec 3 P10: the key counts, not the value
   const auto cluster =
       MakeCluster()
           .Node("gpu", {.labels = {{"node-role.kubernetes.io/gpu-worker", "false"}}})
@@ -122,7 +122,7 @@ TEST(NodeClassTest, KnowsWorkers) {  // spec 3 P10: the key counts, not the valu
   EXPECT_TRUE(ClassOfNode(*cluster, "cpu").cpu_worker);
 }
 
-TEST(NodeClassTest, AKeyWithAValuePerNodeIsAskedPerNode) {
+TEST(NodeClassTest, AKeyWithAValuePerNodeIsCheckedPerNode) {
   ClusterMaker maker = MakeCluster()
                            .Pending("ns/pinned", {.node_selector = {{"host", "n3"}}})
                            .Pending("ns/free", {.node_selector = {{"zone", "z1"}}});
@@ -132,23 +132,25 @@ TEST(NodeClassTest, AKeyWithAValuePerNodeIsAskedPerNode) {
   }
   const auto cluster = maker.Build();
   EXPECT_EQ(cluster->node_classes().size(), size_t{2}) << "only by zone";
-  EXPECT_TRUE(cluster->AskPerNode(cluster->ClassOf(PodNamed(*cluster, "ns/pinned-0")).constraint));
-  EXPECT_FALSE(cluster->AskPerNode(cluster->ClassOf(PodNamed(*cluster, "ns/free-0")).constraint));
+  EXPECT_TRUE(
+      cluster->IsCheckedPerNode(cluster->ClassOf(PodNamed(*cluster, "ns/pinned-0")).constraint));
+  EXPECT_FALSE(
+      cluster->IsCheckedPerNode(cluster->ClassOf(PodNamed(*cluster, "ns/free-0")).constraint));
   EXPECT_EQ(cluster->nodes().labels[NodeNamed(*cluster, "n3")].size(), size_t{2});
 }
 
-TEST(NodeClassTest, ANodesNameIsAskedPerNode) {
+TEST(NodeClassTest, TheNameOfANodeIsCheckedPerNode) {
   ClusterMaker maker = MakeCluster().Node("n1").Pending("ns/g");
   maker.rows().pods[0].has_node_affinity = true;
   maker.rows().pods[0].node_affinity = {
       {.expressions = {}, .fields = {{"metadata.name", SelectorOp::kIn, {"n1"}}}}};
   const auto cluster = maker.Build();
-  EXPECT_TRUE(cluster->AskPerNode(cluster->ClassOf(PodId(0)).constraint));
+  EXPECT_TRUE(cluster->IsCheckedPerNode(cluster->ClassOf(PodId(0)).constraint));
 }
 
 // ---- pods
 
-TEST(PodClassTest, PodsThatAskForTheSameAreOne) {
+TEST(PodClassTest, PodsWithTheSameRequestsHaveOneClass) {
   const auto cluster = MakeCluster()
                            .Pending("ns/a", {.pods = 2, .gpus = 1})
                            .Pending("other/b", {.gpus = 1, .labels = {{"app", "x"}}})
@@ -161,7 +163,7 @@ TEST(PodClassTest, PodsThatAskForTheSameAreOne) {
   EXPECT_NE(PodClassOf(*cluster, "ns/a-0"), PodClassOf(*cluster, "ns/d-0"));
 }
 
-TEST(PodClassTest, TheOrderOfWordsIsOfNoConsequence) {
+TEST(PodClassTest, TheOrderOfListsDoesNotMatter) {
   ClusterMaker maker = MakeCluster();
   maker.Pending("ns/a", {.more = {{"x", 1}, {"y", 2}},
                          .node_selector = {{"k", "1"}, {"l", "2"}},
@@ -175,7 +177,7 @@ TEST(PodClassTest, TheOrderOfWordsIsOfNoConsequence) {
   EXPECT_EQ(PodClassOf(*cluster, "ns/a-0"), PodClassOf(*cluster, "ns/b-0"));
 }
 
-TEST(PodClassTest, EverythingThatMattersToPlacementTellsThemApart) {
+TEST(PodClassTest, EveryFieldThatAffectsPlacementDistinguishesClasses) {
   const PodAffinityTerm term = {.selector = LabelSelector{{"app", SelectorOp::kIn, {"db"}}},
                                 .namespaces = {},
                                 .topology_key = "zone"};
@@ -216,7 +218,7 @@ TEST(PodClassTest, EverythingThatMattersToPlacementTellsThemApart) {
 
 // Two pods with the same required selectors and topology keys, but each key belongs to another
 // selector.
-TEST(PodClassTest, WhatAPodWishesOfLaterOnesTellsThemApart) {
+TEST(PodClassTest, AffinityTermsAreComparedAsPairsOfSelectorAndKey) {
   const auto term = [](std::string app, std::string key) {
     return PodAffinityTerm{.selector = LabelSelector{{"app", SelectorOp::kIn, {std::move(app)}}},
                            .namespaces = {},
@@ -237,7 +239,7 @@ TEST(PodClassTest, WhatAPodWishesOfLaterOnesTellsThemApart) {
   EXPECT_NE(a.affinity.as_owner, b.affinity.as_owner);
 }
 
-TEST(PodClassTest, SaysWhetherAPodWantsAGpuAtAll) {  // spec 3 R19
+TEST(PodClassTest, TellsIfAPodRequestsAGpu) {  // spec 3 R19
   const auto cpu_only = [](PodsSpec spec) {
     const auto cluster = MakeCluster().Pending("ns/g", std::move(spec)).Build();
     return cluster->ClassOf(PodId(0)).cpu_only;
@@ -250,7 +252,7 @@ TEST(PodClassTest, SaysWhetherAPodWantsAGpuAtAll) {  // spec 3 R19
   EXPECT_FALSE(cpu_only({.more = {{"nvidia.com/mig-1g.5gb.me", 1}}}));
 }
 
-TEST(PodClassTest, AsksForOnePodSlot) {  // spec 3 R4
+TEST(PodClassTest, RequestsOnePodSlot) {  // spec 3 R4
   const auto cluster =
       MakeCluster()
           .Pending("ns/g", {.gpus = 2, .millicpu = 500, .mb = 3, .more = {{"x", 4}}})
@@ -272,7 +274,7 @@ TEST(PodClassTest, AMemoryRequestHasNoGpuElement) {  // spec 3 R18
   EXPECT_EQ(cluster->RequestOf(PodNamed(*cluster, "ns/f-0"))[kGpuSlot.index()], 1.5);
 }
 
-TEST(PodClassTest, KeepsThePartThatIsOverhead) {
+TEST(PodClassTest, HasTheOverhead) {
   ClusterMaker maker = MakeCluster().Pending("ns/g");
   maker.rows().pods[0].overhead = {{"cpu", 250}, {"memory", 64}};
   const auto cluster = maker.Build();
@@ -281,7 +283,7 @@ TEST(PodClassTest, KeepsThePartThatIsOverhead) {
   EXPECT_EQ(overhead[kMemorySlot.index()], 64);
 }
 
-TEST(PodClassTest, KnowsTheNominatedNodeByNameWhetherItIsHereOrNot) {
+TEST(PodClassTest, HasTheNameOfTheNominatedNodeEvenIfTheNodeIsMissing) {
   const auto cluster = MakeCluster()
                            .Node("n1")
                            .Pending("ns/a", {.nominated_node = "n1"})

@@ -13,12 +13,12 @@
 namespace kai {
 namespace {
 
-bool AsksForMoreChildrenThanItHas(SubGroupId set, const SubGroupColumns& sets) {
+bool NeedsMoreChildrenThanItHas(SubGroupId set, const SubGroupColumns& sets) {
   if (sets.is_pod_set[set] != 0) return false;
   const std::span<const SubGroupId> children = sets.ChildrenOf(set);
   return sets.minimum[set] > static_cast<int64_t>(children.size()) ||
          std::any_of(children.begin(), children.end(),
-                     [&](SubGroupId child) { return AsksForMoreChildrenThanItHas(child, sets); });
+                     [&](SubGroupId child) { return NeedsMoreChildrenThanItHas(child, sets); });
 }
 
 // True: the group needs no message.
@@ -34,7 +34,7 @@ bool IsSimplyRunning(PodGroupId group, const PodGroupColumns& groups, const SubG
       return false;
     active += counts.active_used();
   }
-  return active > 0 && !AsksForMoreChildrenThanItHas(groups.root[group], sets);
+  return active > 0 && !NeedsMoreChildrenThanItHas(groups.root[group], sets);
 }
 
 ElasticState ElasticStateOf(PodGroupId group, const PodGroupColumns& groups,

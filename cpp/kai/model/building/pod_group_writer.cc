@@ -83,7 +83,7 @@ PodGroupId PodGroupWriter::Add(const CompactPodGroup& row) {
                                .field = "spec.subGroups",
                                .message = tree.problem});
   }
-  AddSets(group, tree, DomainWishOf(row, at_.rejections));
+  AddSets(group, tree, DomainCountOf(row, at_.rejections));
   return group;
 }
 
@@ -95,7 +95,7 @@ void PodGroupWriter::Stamp(const CompactPodGroup& row, PodGroupId group) {
 }
 
 void PodGroupWriter::AddSets(PodGroupId group, const SubGroupTree& tree,
-                             const DomainWishRow* wish) {
+                             const DomainCountRow* domain_count) {
   std::vector<SubGroupId>& ids = ids_;
   ids.clear();
   for (size_t i = 0; i < tree.sets.size(); ++i) ids.push_back(SubGroupId(sets_.size() + i));
@@ -113,7 +113,8 @@ void PodGroupWriter::AddSets(PodGroupId group, const SubGroupTree& tree,
     sets_.minimum_given[id] = set.minimum_given ? 1 : 0;
     if (set.topology != nullptr) {
       const bool is_root = set.parent < 0;
-      sets_.topology[id] = at_.topologies->ConstraintOf(*set.topology, is_root ? wish : nullptr);
+      sets_.topology[id] =
+          at_.topologies->ConstraintOf(*set.topology, is_root ? domain_count : nullptr);
     }
     if (set.parent >= 0) sets_.parent[id] = ids[static_cast<size_t>(set.parent)];
     if (set.is_pod_set) pod_sets.emplace_back(set.name, id);

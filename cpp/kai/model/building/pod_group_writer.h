@@ -60,7 +60,7 @@ class PodGroupWriter {
   void Stamp(const CompactPodGroup& row, PodGroupId group);
 
  private:
-  void AddSets(PodGroupId group, const SubGroupTree& tree, const DomainWishRow* wish);
+  void AddSets(PodGroupId group, const SubGroupTree& tree, const DomainCountRow* domain_count);
 
   Surroundings at_;
   PodGroupColumns& groups_;

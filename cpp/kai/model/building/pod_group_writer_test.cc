@@ -64,7 +64,7 @@ TEST(PodGroupsTest, AreNumberedByNamespaceAndName) {
   EXPECT_THAT(GroupNames(*cluster), ElementsAre("ns/a", "ns/b", "ns-2/a"));
 }
 
-TEST(PodGroupsTest, WithOneNameInOneNamespaceAllGo) {
+TEST(PodGroupsTest, WithEqualNamesInOneNamespaceAreAllRejected) {
   PodGroupRow other = Group("a");
   other.namespace_name = "ns-2";
   const auto cluster = MakeCluster().Queue("q").Add(Group("a")).Add(Group("a")).Add(other).Build();
@@ -112,7 +112,7 @@ Standing StandingOf(const PodGroupRow& row, std::vector<PriorityClassRow> classe
           cluster->pod_groups().preemptible[PodGroupId(0)] != 0};
 }
 
-TEST(PodGroupsTest, TakeTheirPriorityFromTheirClass) {  // spec 2 G4
+TEST(PodGroupsTest, HaveThePriorityOfTheirClass) {  // spec 2 G4
   PodGroupRow row = Group("g");
   row.priority_class = "build";
   EXPECT_EQ(StandingOf(row, {{.name = "build", .value = 100}}), (Standing{100, false}));
@@ -120,7 +120,7 @@ TEST(PodGroupsTest, TakeTheirPriorityFromTheirClass) {  // spec 2 G4
   EXPECT_EQ(StandingOf(row, {{.name = "build", .value = -100}}), (Standing{-100, true}));
 }
 
-TEST(PodGroupsTest, WithoutTheirClassTakeTheGlobalDefaultOrFifty) {  // spec 2 G4
+TEST(PodGroupsTest, WithoutTheirClassHaveTheGlobalDefaultOrFifty) {  // spec 2 G4
   PodGroupRow row = Group("g");
   row.priority_class = "missing";
   EXPECT_EQ(StandingOf(row, {}), (Standing{50, true}));
@@ -133,14 +133,14 @@ TEST(PodGroupsTest, WithoutTheirClassTakeTheGlobalDefaultOrFifty) {  // spec 2 G
             (Standing{125, false}));
 }
 
-TEST(PodGroupsTest, OfTwoDefaultClassesTheLargerValueCounts) {
+TEST(PodGroupsTest, UseTheDefaultClassWithTheLargerValue) {
   const PriorityClassRow small = {.name = "small", .value = 60, .global_default = true};
   const PriorityClassRow large = {.name = "large", .value = 125, .global_default = true};
   EXPECT_EQ(StandingOf(Group("g"), {small, large}), (Standing{125, false}));
   EXPECT_EQ(StandingOf(Group("g"), {large, small}), (Standing{125, false}));
 }
 
-TEST(PodGroupsTest, MaySayThemselvesWhetherTheyArePreemptible) {  // spec 1 F96
+TEST(PodGroupsTest, MaySetTheirPreemptibility) {  // spec 1 F96
   PodGroupRow row = Group("g");
   row.priority_class = "class";
   row.preemptibility = "preemptible";
@@ -162,7 +162,7 @@ TEST(PodGroupsTest, InAQueueThatDoesNotExistAreNoVictims) {  // spec 2 G3, spec 
 
 // ---- node pools
 
-TEST(PodGroupsTest, OfAnotherNodePoolAreNotSeen) {  // spec 2 G2
+TEST(PodGroupsTest, OfAnotherNodePoolAreIgnored) {  // spec 2 G2
   PodGroupRow gold = Group("gold");
   gold.labels = {{"kai.scheduler/node-pool", "gold"}};
   ClusterMaker maker = MakeCluster().Add(Group("ours")).Add(gold);
@@ -173,7 +173,7 @@ TEST(PodGroupsTest, OfAnotherNodePoolAreNotSeen) {  // spec 2 G2
   EXPECT_EQ(cluster->Text(cluster->pod_groups().node_pool[PodGroupId(0)]), "gold");
 }
 
-TEST(PodGroupsTest, ThatHadTheirOneTryInThisPoolStayOut) {  // spec 2 G2, spec 1 F32
+TEST(PodGroupsTest, WithABackoffAreIgnoredAfterOneTryInThisPool) {  // spec 2 G2, spec 1 F32
   const auto is_seen = [](std::optional<int64_t> backoff, std::string latest_pool) {
     PodGroupRow row = Group("g");
     row.scheduling_backoff = backoff;
@@ -188,7 +188,7 @@ TEST(PodGroupsTest, ThatHadTheirOneTryInThisPoolStayOut) {  // spec 2 G2, spec 1
   EXPECT_TRUE(is_seen({}, "default"));
 }
 
-TEST(PodGroupsTest, WithOneTryNameTheirPoolInMessages) {  // spec 2 M2
+TEST(PodGroupsTest, WithABackoffNameTheirPoolInMessages) {  // spec 2 M2
   PodGroupRow once = Group("once");
   once.scheduling_backoff = 1;
   const auto cluster = MakeCluster().Add(once).Add(Group("usual")).Build();
@@ -198,7 +198,7 @@ TEST(PodGroupsTest, WithOneTryNameTheirPoolInMessages) {  // spec 2 M2
   EXPECT_EQ(cluster->Text(groups.node_pool[PodGroupNamed(*cluster, "ns/once")]), "default");
 }
 
-TEST(PodGroupsTest, HaveTheShardsGracePeriodUnlessTheySayOne) {
+TEST(PodGroupsTest, HaveTheGracePeriodOfTheShardUnlessTheySetOne) {
   PodGroupRow own = Group("own");
   own.staleness_grace_ns = -1;
   own.preemption_delay_ns = 5;
@@ -213,7 +213,7 @@ TEST(PodGroupsTest, HaveTheShardsGracePeriodUnlessTheySayOne) {
 
 // ---- sub-groups
 
-TEST(SubGroupsTest, WithoutAnyThereIsOnePodSetCalledDefault) {  // spec 2 G5
+TEST(SubGroupsTest, AGroupWithoutSubGroupsHasOnePodSetNamedDefault) {  // spec 2 G5
   PodGroupRow row = Group("g");
   EXPECT_EQ(TreeOf(row), "[:1/ default:1]");
   row.min_member = 4;
@@ -232,7 +232,7 @@ TEST(SubGroupsTest, TheRootsThresholdHoldsForTheDefaultPodSetToo) {  // spec 2 G
   EXPECT_EQ(TreeOf(row), "[:2/ default:1]");
 }
 
-TEST(SubGroupsTest, LeavesArePodSetsByName) {  // spec 2 G5, E3
+TEST(SubGroupsTest, LeavesArePodSetsSortedByName) {  // spec 2 G5, E3
   PodGroupRow row = Group("g");
   row.min_member = 9;  // ignored
   row.sub_groups = {SubGroup("worker", {}, 3), SubGroup("master", {}, 1), SubGroup("spare")};
@@ -241,7 +241,7 @@ TEST(SubGroupsTest, LeavesArePodSetsByName) {  // spec 2 G5, E3
   EXPECT_EQ(TreeOf(row), "[:2/ master:1 spare:0 worker:3]");
 }
 
-TEST(SubGroupsTest, WhateverIsNamedAsAParentIsASet) {
+TEST(SubGroupsTest, ASubGroupNamedAsAParentIsASet) {
   PodGroupRow row = Group("g");
   row.sub_groups = {SubGroup("decode", {}, 7), SubGroup("d2", "decode", 2),
                     SubGroup("d1", "decode", 1), SubGroup("prefill", {}, 4)};
@@ -257,7 +257,7 @@ TEST(SubGroupsTest, ParentsAreLookedUpInLowerCase) {
   EXPECT_EQ(TreeOf(row), "[:1/ [decode:1/ d1:1]]");
 }
 
-TEST(SubGroupsTest, ATreeThatMakesNoSenseBecomesOnePodSet) {  // spec 2 G5, E3
+TEST(SubGroupsTest, AnInvalidTreeBecomesOnePodSet) {  // spec 2 G5, E3
   std::vector<Rejection> rejections;
   PodGroupRow row = Group("g");
   row.min_member = 5;
@@ -279,7 +279,7 @@ TEST(SubGroupsTest, ATreeThatMakesNoSenseBecomesOnePodSet) {  // spec 2 G5, E3
                                                 "cycle detected in subgroups"}));
 }
 
-TEST(SubGroupsTest, OneGroupsTreeIsNoneOfAnothers) {
+TEST(SubGroupsTest, EachGroupHasItsOwnTree) {
   PodGroupRow with = Group("a");
   with.sub_groups = {SubGroup("x", {}, 2)};
   const auto cluster = MakeCluster().Queue("q").Add(with).Add(Group("b")).Build();
@@ -302,7 +302,7 @@ std::vector<std::string> NamesOf(const Cluster& cluster, const std::vector<PodGr
   return names;
 }
 
-TEST(PodGroupListsTest, GoByAgeThenName) {
+TEST(PodGroupListsTest, AreSortedByAgeThenName) {
   const ClusterMaker maker = [] {
     ClusterMaker made = MakeCluster().Pending("ns/z").Pending("ns/b").Pending("ns/a");
     for (PodGroupRow& row : made.rows().pod_groups) {
@@ -315,7 +315,7 @@ TEST(PodGroupListsTest, GoByAgeThenName) {
   EXPECT_THAT(NamesOf(*cluster, lists.waiting), ElementsAre("ns/a", "ns/b", "ns/z"));
 }
 
-TEST(PodGroupListsTest, SayWhichGroupsWaitAndWhichMayLosePods) {
+TEST(PodGroupListsTest, ListWaitingGroupsAndVictims) {
   const auto cluster = MakeCluster()
                            .Queue("inner")
                            .Queue("q", {.parent = "inner"})
@@ -343,7 +343,7 @@ TEST(PodGroupListsTest, SayWhichGroupsWaitAndWhichMayLosePods) {
   EXPECT_THAT(in("inner"), IsEmpty());
 }
 
-TEST(PodGroupListsTest, OfWhatSimplyRunsThereIsNothingToSay) {
+TEST(PodGroupListsTest, NotableGroupsExcludeGroupsThatJustRun) {
   const auto cluster = MakeCluster()
                            .Queue("q")
                            .Node("n")
@@ -366,7 +366,7 @@ TEST(PodGroupListsTest, APodOfUnknownNamespacesIsNoVictim) {
   EXPECT_THAT(NamesOf(*cluster, cluster->pod_groups().lists.may_lose), ElementsAre("ns/plain"));
 }
 
-TEST(PodGroupListsTest, OnlyAWaitingPodOfUnknownNamespacesHoldsItsGroupUp) {
+TEST(PodGroupListsTest, OnlyAWaitingPodOfUnknownNamespacesBlocksItsGroup) {
   const auto may_run = [](size_t odd) {
     ClusterMaker maker =
         MakeCluster().Node("n").Running("ns/g", {.node = "n"}).Pending("ns/g").Pending("ns/other");

@@ -110,14 +110,14 @@ TEST(PodStatusOfRowTest, FollowsPhaseDeletionNodeAndGates) {
   }
 }
 
-TEST(PodStatusOfRowTest, ALiveBindRequestMakesAPodBind) {  // spec 2 S3
+TEST(PodStatusOfRowTest, APodWithALiveBindRequestIsBinding) {  // spec 2 S3
   const auto cluster = ClusterWith(Pod()).Add(BindRequest()).Build();
   EXPECT_EQ(cluster->pods().status[PodId(0)], PodStatus::kBinding);
   EXPECT_EQ(cluster->pods().node[PodId(0)], NodeNamed(*cluster, "n1"));
   EXPECT_EQ(cluster->nodes().idle[NodeId(0)][kCpuSlot.index()], 63'000);
 }
 
-TEST(PodStatusOfRowTest, ADeadBindRequestCountsForNothing) {  // spec 2 S3
+TEST(PodStatusOfRowTest, ADeadBindRequestIsIgnored) {  // spec 2 S3
   const auto with = [](const std::function<void(BindRequestRow*)>& change) {
     BindRequestRow request = BindRequest();
     change(&request);
@@ -139,7 +139,7 @@ TEST(PodStatusOfRowTest, ADeadBindRequestCountsForNothing) {  // spec 2 S3
   EXPECT_EQ(with([](BindRequestRow* r) { r->phase = "Pending"; }), PodStatus::kBinding);
 }
 
-TEST(PodStatusOfRowTest, ThePodsOwnNodeBeatsTheBindRequests) {
+TEST(PodStatusOfRowTest, TheNodeOfThePodOverridesTheBindRequest) {
   const auto cluster = ClusterWith(Pod([](PodRow* p) { p->node_name = "n2"; }))
                            .Node("n2")
                            .Add(BindRequest("n1"))
@@ -148,7 +148,7 @@ TEST(PodStatusOfRowTest, ThePodsOwnNodeBeatsTheBindRequests) {
   EXPECT_EQ(cluster->pods().status[PodId(0)], PodStatus::kBound);
 }
 
-TEST(PodStatusOfRowTest, OfTwoBindRequestsTheLowerNodeCounts) {
+TEST(PodStatusOfRowTest, TheLowerNodeOfTwoBindRequestsIsUsed) {
   for (const auto& [first, second] : {std::pair("n1", "n2"), std::pair("n2", "n1")}) {
     const auto cluster =
         ClusterWith(Pod()).Node("n2").Add(BindRequest(first)).Add(BindRequest(second)).Build();
@@ -166,7 +166,7 @@ TEST(PodStatusOfRowTest, OnlyAPodThatRanCanBeOverdue) {
   EXPECT_EQ(running->pods().deletion_ns[PodId(0)], 5);
 }
 
-TEST(PodStatusOfRowTest, AThresholdOfNothingIsTwoMinutes) {  // spec 2 S2
+TEST(PodStatusOfRowTest, AThresholdOfZeroIsReplacedByTwoMinutes) {  // spec 2 S2
   ClusterMaker maker = MakeCluster();
   maker.params().stuck_in_releasing_threshold_ns = 0;
   EXPECT_EQ(maker.Build()->params().stuck_in_releasing_threshold_ns, 120 * kSecondNs);
@@ -186,7 +186,7 @@ TEST(PodsTest, AreNumberedByNamespaceAndName) {
   EXPECT_THAT(names, ElementsAre("a/x-0", "a-z/y-0", "a-z/y-1", "b/x-0"));
 }
 
-TEST(PodsTest, WithOneNameAllGo) {
+TEST(PodsTest, WithEqualNamesAreAllRejected) {
   const auto cluster = ClusterWith(Pod()).Add(Pod()).Build();
   EXPECT_EQ(cluster->pods().size(), size_t{0});
   EXPECT_THAT(
@@ -196,7 +196,7 @@ TEST(PodsTest, WithOneNameAllGo) {
                             "out"}));
 }
 
-TEST(PodsTest, OfAnUnknownGroupMatterOnlyWhereTheyAreInTheWay) {
+TEST(PodsTest, OfAnUnknownGroupAreKeptOnlyOnNodes) {
   const auto is_kept = [](const std::function<void(PodRow*)>& change) {
     PodRow pod = Pod(change);
     pod.pod_group = "missing";
@@ -214,7 +214,7 @@ TEST(PodsTest, BelongToTheGroupOfTheirOwnNamespace) {
   EXPECT_EQ(cluster->pods().size(), size_t{0});
 }
 
-TEST(PodsTest, StandInTheirPodSetByStatus) {
+TEST(PodsTest, AreCountedInTheirPodSetByStatus) {
   const auto cluster = MakeCluster()
                            .Node("n1")
                            .Running("ns/g", {.pods = 2, .node = "n1"})
@@ -231,7 +231,7 @@ TEST(PodsTest, StandInTheirPodSetByStatus) {
   EXPECT_EQ(cluster->sub_groups().pods[set].size(), 7);
 }
 
-TEST(PodsTest, OfASubGroupThatDoesNotExistStandBeside) {  // spec 2 G6
+TEST(PodsTest, OfAnUnknownSubGroupAreMisfitsOfTheirGroup) {  // spec 2 G6
   const auto cluster = ClusterWith(Pod([](PodRow* p) { p->subgroup = "missing"; })).Build();
   EXPECT_FALSE(cluster->pods().pod_set[PodId(0)].valid());
   EXPECT_EQ(cluster->pods().group[PodId(0)], PodGroupId(0));
@@ -240,7 +240,7 @@ TEST(PodsTest, OfASubGroupThatDoesNotExistStandBeside) {  // spec 2 G6
   EXPECT_EQ(cluster->sub_groups().pods[PodSetNamed(*cluster, "ns/g", "default")].size(), 0);
 }
 
-TEST(PodsTest, GoByUidOrByTheirName) {  // spec 2 O3
+TEST(PodsTest, AreSortedByUidOrByName) {  // spec 2 O3
   PodRow first = Pod([](PodRow* p) { p->uid = "zz"; });
   PodRow second = Pod([](PodRow* p) { p->name = "p2"; });
   PodRow third = Pod([](PodRow* p) {
@@ -254,7 +254,7 @@ TEST(PodsTest, GoByUidOrByTheirName) {  // spec 2 O3
                           PodNamed(*cluster, "ns/p")));
 }
 
-TEST(PodsTest, KnowTheirPartInAJob) {  // spec 2 G12
+TEST(PodsTest, HaveTheirRoleInAJob) {  // spec 2 G12
   const auto labelled = [](std::string key, std::string value) {
     return ClusterWith(Pod([&](PodRow* p) { p->labels = {{key, value}}; })).Build();
   };
@@ -320,7 +320,7 @@ TEST(NodeLedgerTest, AReservationPodHoldsNoGpu) {  // spec 3 N3, N15
   EXPECT_EQ(RoomOn(*cluster, "n1", kCpuSlot), (Room{63'000, 0, 1000}));
 }
 
-TEST(NodeLedgerTest, SharersTakeTheirPartsOfTheDevicesThatTheyName) {
+TEST(NodeLedgerTest, SharersUseTheirPartsOfTheDevicesThatTheyName) {
   ClusterMaker maker =
       MakeCluster().Node("n1", {.gpus = 8, .labels = {{"nvidia.com/gpu.memory", "40960"}}});
   maker.Running("ns/a", {.gpu_fraction = 0.5, .node = "n1"});
@@ -344,7 +344,7 @@ TEST(NodeLedgerTest, SharersTakeTheirPartsOfTheDevicesThatTheyName) {
   EXPECT_EQ(RoomOn(*maker.Build(), "n1", kGpuSlot), (Room{5, 0, 3}));
 }
 
-TEST(NodeLedgerTest, ASharedDeviceComesBackWithItsLastUser) {
+TEST(NodeLedgerTest, ASharedDeviceIsBeingFreedWithItsLastPod) {
   ClusterMaker maker = MakeCluster().Node("n1", {.gpus = 8});
   maker.Releasing("ns/a", {.gpu_fraction = 0.5, .node = "n1"});
   maker.Running("ns/b", {.gpu_fraction = 0.5, .node = "n1"});
@@ -355,7 +355,7 @@ TEST(NodeLedgerTest, ASharedDeviceComesBackWithItsLastUser) {
 }
 
 // A label with more devices than the kubelet offers makes no room (spec 3 N17).
-TEST(NodeLedgerTest, AnUnhealthyDeviceIsNotThereToShare) {
+TEST(NodeLedgerTest, AnUnhealthyDeviceCannotBeShared) {
   ClusterMaker maker =
       MakeCluster().Node("n1", {.gpus = 7, .labels = {{"nvidia.com/gpu.count", "8"}}});
   maker.Running("ns/a", {.gpu_fraction = 0.5, .node = "n1"});
@@ -363,7 +363,7 @@ TEST(NodeLedgerTest, AnUnhealthyDeviceIsNotThereToShare) {
   EXPECT_EQ(RoomOn(*maker.Build(), "n1", kGpuSlot), (Room{6, 0, 0}));
 }
 
-TEST(NodeLedgerTest, ABindRequestSaysWhichDevices) {  // spec 3 R20
+TEST(NodeLedgerTest, ABindRequestNamesTheDevices) {  // spec 3 R20
   BindRequestRow request = BindRequest();
   request.gpu_groups = {"x", "y", "z"};
   const auto cluster =
@@ -434,14 +434,14 @@ TEST(QuotaAmountsTest, TurnGpuMemoryIntoGpusInThreeWays) {
   EXPECT_EQ(cluster->AcceptedOn(id, NodeId()), QuotaCount());
 }
 
-TEST(QuotaAmountsTest, CountNoGpuMemoryWhereNoDeviceIsKnown) {  // spec 1 F24
+TEST(QuotaAmountsTest, CountNoGpuMemoryIfTheMemoryOfADeviceIsUnknown) {  // spec 1 F24
   const auto cluster =
       MakeCluster().Node("n1", {.gpus = 2}).Pending("ns/g", {.gpu_memory_mib = 10'000}).Build();
   EXPECT_EQ(cluster->ClassOf(PodId(0)).requested[kQuotaGpu], 0);
   EXPECT_EQ(cluster->ClassOf(PodId(0)).gate_requested[kQuotaGpu], 0);
 }
 
-TEST(QuotaAmountsTest, AcceptWhatIsAskedOfWholeGpus) {  // spec 1 F25
+TEST(QuotaAmountsTest, TheAcceptedAmountOfWholeGpusIsTheRequest) {  // spec 1 F25
   const auto cluster = MakeCluster()
                            .Node("n1", {.gpus = 8})
                            .Running("ns/g", {.gpus = 2, .mb = 5, .node = "n1"})
@@ -469,7 +469,7 @@ TEST(QuotaAmountsTest, AddTheGpusOfClaims) {  // spec 1 F22, spec 3 R18
 
 // ---- what is divided among queues (spec 1 F30)
 
-TEST(ClusterTotalTest, IsWhatReadyNodesOffer) {
+TEST(ClusterTotalTest, SumsTheReadyNodes) {
   ClusterMaker maker = MakeCluster()
                            .Node("a", {.gpus = 8, .millicpu = 4000, .mb = 10})
                            .Node("b", {.gpus = 1, .millicpu = 2000, .mb = 5})
@@ -478,7 +478,7 @@ TEST(ClusterTotalTest, IsWhatReadyNodesOffer) {
   EXPECT_THAT(maker.Build()->total().values(), ElementsAre(6000, 15e6, 9));
 }
 
-TEST(ClusterTotalTest, LeavesOutNodesUnderPressureOrInDoubt) {
+TEST(ClusterTotalTest, ExcludesNodesUnderPressureOrOfUnknownState) {
   const auto gpus = [](const std::function<void(NodeRow*)>& change) {
     NodeRow row = MakeNodeRow("n", {.gpus = 8});
     change(&row);
@@ -501,7 +501,7 @@ TEST(ClusterTotalTest, CountsMigSlicesAsGpus) {  // spec 1 F21
   EXPECT_EQ(cluster->total()[kQuotaGpu], 7 + 1 + 6);
 }
 
-TEST(ClusterTotalTest, IsLessWhatOtherSchedulersTook) {
+TEST(ClusterTotalTest, SubtractsPodsOfOtherSchedulers) {
   const auto cluster = MakeCluster()
                            .Node("n1", {.gpus = 8, .millicpu = 8000, .mb = 100})
                            .Node("closed", {.gpus = 8, .cordoned = true})
@@ -513,7 +513,7 @@ TEST(ClusterTotalTest, IsLessWhatOtherSchedulersTook) {
   EXPECT_THAT(cluster->total().values(), ElementsAre(7000, 90e6, 7));
 }
 
-TEST(ClusterTotalTest, IsNotLessForPodsThatHoldNothingOrAreKaisOwnHelpers) {  // spec 1 F30
+TEST(ClusterTotalTest, DoesNotSubtractPodsWithoutResourcesOrHelperPodsOfKai) {  // spec 1 F30
   const auto total = [](const std::function<void(PodRow*)>& change) {
     PodRow pod = Pod([](PodRow* p) {
       p->scheduler_name = "default-scheduler";

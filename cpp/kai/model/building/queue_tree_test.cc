@@ -61,7 +61,7 @@ TEST(QueuesTest, FormATree) {
                           QueueNamed(*cluster, "asr")));
 }
 
-TEST(QueuesTest, CountMemoryInBytesAndTheRestAsItIs) {  // spec 1 F2
+TEST(QueuesTest, HaveMemoryInBytesAndOtherAmountsUnchanged) {  // spec 1 F2
   const auto cluster = MakeCluster()
                            .Queue("q", {.deserved_gpus = 1.5,
                                         .limit_gpus = 4,
@@ -79,7 +79,7 @@ TEST(QueuesTest, CountMemoryInBytesAndTheRestAsItIs) {  // spec 1 F2
   EXPECT_THAT(cluster->queues().over_quota_weight[q], ElementsAre(3, 4, 2));
 }
 
-TEST(QueuesTest, TakeMinusOneForUnlimited) {  // spec 1 F3, F4
+TEST(QueuesTest, ReadMinusOneAsUnlimited) {  // spec 1 F3, F4
   const auto cluster =
       MakeCluster().Queue("q", {.deserved_gpus = -1, .deserved_mb = -1, .limit_mb = -1}).Build();
   const QueueId q = QueueNamed(*cluster, "q");
@@ -87,7 +87,7 @@ TEST(QueuesTest, TakeMinusOneForUnlimited) {  // spec 1 F3, F4
   EXPECT_THAT(cluster->queues().limit[q], ElementsAre(kUnlimited, kUnlimited, kUnlimited));
 }
 
-TEST(QueuesTest, TakeNoResourcesForNothingAtAll) {  // spec 1 F4
+TEST(QueuesTest, ReadMissingResourcesAsZero) {  // spec 1 F4
   QueueRow row;
   row.name = "q";
   const auto cluster = MakeCluster().Add(row).Build();
@@ -97,7 +97,7 @@ TEST(QueuesTest, TakeNoResourcesForNothingAtAll) {  // spec 1 F4
   EXPECT_THAT(cluster->queues().over_quota_weight[q], ElementsAre(0, 0, 0));
 }
 
-TEST(QueuesTest, ClampNegativeMemoryAndNothingElse) {  // spec 1 F6
+TEST(QueuesTest, ClampOnlyNegativeMemory) {  // spec 1 F6
   const auto cluster = MakeCluster()
                            .Queue("q", {.deserved_gpus = -2,
                                         .limit_gpus = -3,
@@ -110,7 +110,7 @@ TEST(QueuesTest, ClampNegativeMemoryAndNothingElse) {  // spec 1 F6
   EXPECT_THAT(cluster->queues().limit[q], ElementsAre(kUnlimited, kUnlimited, -3));
 }
 
-TEST(QueuesTest, HaveDefaultsForWhatIsNotSaid) {  // spec 1 F1
+TEST(QueuesTest, HaveDefaultsForMissingFields) {  // spec 1 F1
   QueueRow row;
   row.name = "plain";
   const auto cluster =
@@ -129,7 +129,7 @@ TEST(QueuesTest, HaveDefaultsForWhatIsNotSaid) {  // spec 1 F1
 
 // ---- invalid queues
 
-TEST(QueuesTest, WithOneNameAllGo) {
+TEST(QueuesTest, WithEqualNamesAreAllRejected) {
   const auto cluster =
       MakeCluster().Queue("twice").Queue("once").Queue("twice", {.deserved_gpus = 5}).Build();
   EXPECT_THAT(QueueNames(*cluster), ElementsAre("once"));
@@ -139,7 +139,7 @@ TEST(QueuesTest, WithOneNameAllGo) {
                                    "left out")));
 }
 
-TEST(QueuesTest, BelowOneThatIsMissingGoWithTheirSubtree) {  // spec 1 F10
+TEST(QueuesTest, WithAMissingParentAreRejectedWithTheirSubtree) {  // spec 1 F10
   const auto cluster = MakeCluster()
                            .Queue("kept")
                            .Queue("orphan", {.parent = "missing"})
@@ -155,14 +155,14 @@ TEST(QueuesTest, BelowOneThatIsMissingGoWithTheirSubtree) {  // spec 1 F10
           Rejected("orphan", "spec.parentQueue", "parent queue \"missing\" does not exist")));
 }
 
-TEST(QueuesTest, OneOrphanOfSevenLeavesSix) {  // spec 1 F10
+TEST(QueuesTest, WithoutAnOrphanAreSixOfSeven) {  // spec 1 F10
   ClusterMaker maker = MakeCluster();
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) maker.Queue(name);
   maker.Queue("g", {.parent = "missing"});
   EXPECT_EQ(maker.Build()->queues().size(), size_t{6});
 }
 
-TEST(QueuesTest, BelowOneThatIsGivenTwiceGoToo) {
+TEST(QueuesTest, BelowADuplicateAreRejected) {
   const auto cluster =
       MakeCluster().Queue("twice").Queue("twice").Queue("child", {.parent = "twice"}).Build();
   EXPECT_THAT(QueueNames(*cluster), IsEmpty());
@@ -170,7 +170,7 @@ TEST(QueuesTest, BelowOneThatIsGivenTwiceGoToo) {
             Rejected("child", "spec.parentQueue", "parent queue \"twice\" does not exist"));
 }
 
-TEST(QueuesTest, InACycleGoWithEverythingBelow) {  // spec 1 F11
+TEST(QueuesTest, InACycleAreRejectedWithTheirSubtrees) {  // spec 1 F11
   const auto cluster = MakeCluster()
                            .Queue("a", {.parent = "c"})
                            .Queue("b", {.parent = "a"})
@@ -189,7 +189,7 @@ TEST(QueuesTest, InACycleGoWithEverythingBelow) {  // spec 1 F11
                    "is its own ancestor, through the parent queue \"b\"")));
 }
 
-TEST(QueuesTest, ThatAreTheirOwnParentGo) {
+TEST(QueuesTest, ThatAreTheirOwnParentAreRejected) {
   const auto cluster = MakeCluster().Queue("self", {.parent = "self"}).Build();
   EXPECT_THAT(QueueNames(*cluster), IsEmpty());
   EXPECT_THAT(cluster->rejections(),
@@ -199,7 +199,7 @@ TEST(QueuesTest, ThatAreTheirOwnParentGo) {
 
 // ---- node pools and the flat hierarchy
 
-TEST(QueuesTest, OfAnotherNodePoolAreNotSeen) {  // spec 1 F9
+TEST(QueuesTest, OfAnotherNodePoolAreIgnored) {  // spec 1 F9
   ClusterMaker maker = MakeCluster().Queue("ours");
   QueueRow other = MakeQueueRow("theirs");
   other.labels = {{"kai.scheduler/node-pool", "gold"}};
@@ -235,7 +235,7 @@ TEST(QueuesTest, AreSiblingsWithoutFullHierarchy) {  // spec 1 F12
 }
 
 // In KAI such a queue becomes its own parent, and KAI hangs (spec 1 F12, W3).
-TEST(QueuesTest, CalledDefaultHaveNoPlaceInAFlatHierarchy) {
+TEST(QueuesTest, NamedDefaultAreRejectedInAFlatHierarchy) {
   ClusterMaker maker = MakeCluster()
                            .Queue("ml")
                            .Queue("default", {.parent = "ml"})

@@ -8,7 +8,7 @@
 namespace kai::row_lookup_test {
 namespace {
 
-TEST(SortByNameTest, GoesByNamespaceThenName) {
+TEST(SortByNameTest, SortsByNamespaceThenName) {
   std::mt19937 random(1);
   for (int round = 0; round < 100; ++round) {
     std::vector<PodGroupRow> rows(random() % 50);

@@ -43,14 +43,14 @@ TEST(SubGroupTreeTest, AGroupWithoutSubGroupsIsARootWithOnePodSet) {
   EXPECT_THAT(Texts(row), ElementsAre(" under nothing, 1 children", "default under , 3 pods"));
 }
 
-TEST(SubGroupTreeTest, SetsComeAfterTheirParentsAndSiblingsByName) {
+TEST(SubGroupTreeTest, SetsFollowTheirParentsAndSiblingsAreSortedByName) {
   EXPECT_THAT(Texts(GroupOf({{"workers", ""}, {"b", "Workers"}, {"leader", ""}, {"a", "workers"}})),
               ElementsAre(" under nothing, 2 children", "leader under , 2 pods",
                           "workers under , 2 children", "a under workers, 2 pods",
                           "b under workers, 2 pods"));
 }
 
-TEST(SubGroupTreeTest, ATreeThatMakesNoSenseIsTheBuiltInOne) {
+TEST(SubGroupTreeTest, AnInvalidTreeIsReplacedByTheDefaultTree) {
   const PodGroupRow row = GroupOf({{"a", "b"}, {"b", "a"}});
   const SubGroupTree tree = SubGroupTreeOf(row);
   EXPECT_EQ(tree.problem, "cycle detected in subgroups");

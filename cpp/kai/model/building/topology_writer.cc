@@ -43,7 +43,7 @@ DomainTree::Path TopologyWriter::PathOf(const NodeRow& node, const TopologyRow& 
 }
 
 TopologyConstraintId TopologyWriter::ConstraintOf(const TopologyConstraintRow& row,
-                                                  const DomainWishRow* wish) {
+                                                  const DomainCountRow* count) {
   if (row.topology.empty()) return TopologyConstraintId();  // its levels do not matter
   TopologyConstraint constraint;
   constraint.topology = names_.Intern(row.topology);
@@ -62,17 +62,18 @@ TopologyConstraintId TopologyWriter::ConstraintOf(const TopologyConstraintRow& r
   };
   resolve(row.required_level, &constraint.required, &constraint.required_depth);
   resolve(row.preferred_level, &constraint.preferred, &constraint.preferred_depth);
-  if (wish != nullptr && constraint.preferred_depth > 0) {
-    constraint.least_domains = static_cast<int32_t>(wish->least);
-    constraint.most_domains = static_cast<int32_t>(wish->most);
-    constraint.balanced = wish->balanced;
+  if (count != nullptr && constraint.preferred_depth > 0) {
+    constraint.least_domains = static_cast<int32_t>(count->least);
+    constraint.most_domains = static_cast<int32_t>(count->most);
+    constraint.balanced = count->balanced;
   }
   return constraints_.Add(constraint);
 }
 
-const DomainWishRow* DomainWishOf(const CompactPodGroup& row, std::vector<Rejection>* rejections) {
-  const DomainWishRow& wish = row.spec->domain_wish;
-  if (!wish.Any()) return nullptr;
+const DomainCountRow* DomainCountOf(const CompactPodGroup& row,
+                                    std::vector<Rejection>* rejections) {
+  const DomainCountRow& count = row.spec->domain_count;
+  if (!count.Any()) return nullptr;
   const auto refuse = [&](std::string_view key, std::string message) {
     rejections->push_back({.kind = "PodGroup",
                            .name = NameOf(row),
@@ -80,17 +81,17 @@ const DomainWishRow* DomainWishOf(const CompactPodGroup& row, std::vector<Reject
                            .message = std::move(message)});
     return nullptr;
   };
-  const std::string_view key = wish.least > 1  ? keys::kLeastDomains
-                               : wish.most > 0 ? keys::kMostDomains
-                                               : keys::kBalancedDomains;
+  const std::string_view key = count.least > 1  ? keys::kLeastDomains
+                               : count.most > 0 ? keys::kMostDomains
+                                                : keys::kBalancedDomains;
   if (row.spec->topology.topology.empty() || row.spec->topology.preferred_level.empty())
     return refuse(key,
                   "needs spec.topologyConstraint.preferredTopologyLevel, whose domains it "
                   "counts");
-  if (wish.most > 0 && wish.most < wish.least)
-    return refuse(keys::kMostDomains, StrCat("is ", wish.most, ", less than the ", wish.least,
+  if (count.most > 0 && count.most < count.least)
+    return refuse(keys::kMostDomains, StrCat("is ", count.most, ", less than the ", count.least,
                                              " that ", keys::kLeastDomains, " requires"));
-  return &wish;
+  return &count;
 }
 
 }  // namespace kai

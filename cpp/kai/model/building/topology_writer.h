@@ -29,8 +29,9 @@ class TopologyWriter {
   void Add(const TopologyRow& row, const std::vector<const NodeRow*>& nodes);
   // Makes the trees again for the current nodes.
   void Regroup(const std::vector<const NodeRow*>& nodes);
-  // Invalid: nothing is required or preferred (spec 4 C5). `wish` may be null.
-  TopologyConstraintId ConstraintOf(const TopologyConstraintRow& row, const DomainWishRow* wish);
+  // Invalid: nothing is required or preferred (spec 4 C5). `domain_count` may be null.
+  TopologyConstraintId ConstraintOf(const TopologyConstraintRow& row,
+                                    const DomainCountRow* domain_count);
 
  private:
   DomainTree TreeOf(const TopologyRow& row, const std::vector<const NodeRow*>& nodes);
@@ -44,7 +45,7 @@ class TopologyWriter {
 };
 
 // The number of domains from the annotations of a pod group; null: not given or impossible.
-const DomainWishRow* DomainWishOf(const CompactPodGroup& row, std::vector<Rejection>* rejections);
+const DomainCountRow* DomainCountOf(const CompactPodGroup& row, std::vector<Rejection>* rejections);
 
 }  // namespace kai
 

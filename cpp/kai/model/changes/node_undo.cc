@@ -135,7 +135,7 @@ class CountingUndo final : public NodeUndo {
       occupancy_.Charge(change.pod, change.to_node, WeightOf(change.from));
       if (shares) occupancy_.AddToGpus(change.pod, change.to_node, change.from);
     }
-    if (change.to_other_gpus && !HasForgotten(change.pod)) forgotten_.push_back(change.pod);
+    if (change.to_other_gpus && !IsUncounted(change.pod)) forgotten_.push_back(change.pod);
     if (!shares) return;
     cluster_.nodes_.shared_gpus[change.to_node].resize(saved_.back().listed);
     cluster_.pods_.gpus[change.pod] = std::move(saved_.back().gpus);
@@ -144,7 +144,7 @@ class CountingUndo final : public NodeUndo {
 
   void Clear() override { KAI_CHECK(false) << "traces last until the statement ends"; }
 
-  bool HasForgotten(PodId pod) const override {
+  bool IsUncounted(PodId pod) const override {
     return std::find(forgotten_.begin(), forgotten_.end(), pod) != forgotten_.end();
   }
 

@@ -30,7 +30,7 @@ class NodeUndo {
   // Drops all saved values.
   virtual void Clear() = 0;
   // True: the node no longer counts the pod as a holder of its devices.
-  virtual bool HasForgotten(PodId) const { return false; }
+  virtual bool IsUncounted(PodId) const { return false; }
 };
 
 std::unique_ptr<NodeUndo> MakeExactUndo(Cluster* cluster);

@@ -16,7 +16,7 @@ void Occupancy::Occupy(PodId pod, NodeId node, PodStatus status, const GpuList& 
     cluster_.claims_.CountHolders(pod, node, std::nullopt, status, LedgerOf(node));
 }
 
-void Occupancy::Restand(PodId pod, NodeId node, PodStatus from, PodStatus to) {
+void Occupancy::ChangeStatus(PodId pod, NodeId node, PodStatus from, PodStatus to) {
   if (SharesGpus(pod)) {
     RemoveFromGpus(pod, node, from);
     AddToGpus(pod, node, to);
@@ -39,7 +39,7 @@ void Occupancy::UncountOccupy(PodId pod, NodeId node, PodStatus status) {
     cluster_.claims_.CountHolders(pod, node, status, std::nullopt, std::nullopt);
 }
 
-void Occupancy::UncountRestand(PodId pod, NodeId node, PodStatus from, PodStatus to) {
+void Occupancy::UncountStatusChange(PodId pod, NodeId node, PodStatus from, PodStatus to) {
   if (!cluster_.claims_.empty()) cluster_.claims_.CountHolders(pod, node, to, from, std::nullopt);
 }
 

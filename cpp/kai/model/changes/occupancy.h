@@ -3,7 +3,7 @@
 //
 //   Occupancy occupancy(cluster.get());
 //   occupancy.Occupy(pod, node, PodStatus::kReleasing);
-//   occupancy.Restand(pod, node, PodStatus::kRunning, PodStatus::kReleasing);
+//   occupancy.ChangeStatus(pod, node, PodStatus::kRunning, PodStatus::kReleasing);
 //   occupancy.Vacate(pod, node, PodStatus::kReleasing);
 //
 // It counts a pod in the node's ledger, on the devices that it shares, among the holders of
@@ -29,14 +29,14 @@ class Occupancy {
   // Adds the pod to the node, with these devices.
   void Occupy(PodId pod, NodeId node, PodStatus status, const GpuList& gpus = {});
   // The pod keeps its node and devices and gets another status.
-  void Restand(PodId pod, NodeId node, PodStatus from, PodStatus to);
+  void ChangeStatus(PodId pod, NodeId node, PodStatus from, PodStatus to);
   // Removes the pod from the node.
   void Vacate(PodId pod, NodeId node, PodStatus status);
 
-  // Undo Occupy() and Restand(), except for the node's ledger and devices: for callers that restore
-  // these values.
+  // Undo Occupy() and ChangeStatus(), except for the node's ledger and devices: for callers that
+  // restore these values.
   void UncountOccupy(PodId pod, NodeId node, PodStatus status);
-  void UncountRestand(PodId pod, NodeId node, PodStatus from, PodStatus to);
+  void UncountStatusChange(PodId pod, NodeId node, PodStatus from, PodStatus to);
 
   // Only the ledger and the devices.
   void Charge(PodId pod, NodeId node, const LedgerWeight& weight);

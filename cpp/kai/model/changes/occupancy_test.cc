@@ -19,7 +19,7 @@ struct Standing {
   GpuList gpus;
 };
 
-std::vector<Standing> AllStanding(const Cluster& cluster) {
+std::vector<Standing> AllPlacements(const Cluster& cluster) {
   std::vector<Standing> standing;
   const PodColumns& pods = cluster.pods();
   for (const PodId pod : pods.name.ids()) {
@@ -42,12 +42,12 @@ struct Taken {
   friend bool operator==(const Taken&, const Taken&) = default;
 };
 
-TEST(OccupancyTest, AClusterWithoutItsPodsIsEmptyAndTheSameAfterTheyAreBack) {
+TEST(OccupancyTest, RemovingAllPodsEmptiesTheClusterAndAddingRestoresIt) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
     const auto cluster = MakeRandomCluster(seed, {.max_nodes = 6}).Build();
     const Taken loaded(*cluster);
-    std::vector<Standing> standing = AllStanding(*cluster);
+    std::vector<Standing> standing = AllPlacements(*cluster);
     Random random(seed);
     Occupancy occupancy(cluster.get());
     random.Shuffle(&standing);
@@ -64,7 +64,7 @@ TEST(OccupancyTest, AClusterWithoutItsPodsIsEmptyAndTheSameAfterTheyAreBack) {
   }
 }
 
-TEST(OccupancyTest, APodThatStaysWithAnotherStatusWeighsAsIfItHadComeWithIt) {
+TEST(OccupancyTest, AStatusChangeCountsLikeRemovingAndAddingThePod) {
   const auto cluster = MakeCluster()
                            .Node("n", {.gpus = 4})
                            .Running("ns/run", {.gpus = 2, .node = "n"})
@@ -73,7 +73,7 @@ TEST(OccupancyTest, APodThatStaysWithAnotherStatusWeighsAsIfItHadComeWithIt) {
   const PodId pod = PodNamed(*cluster, "ns/run-0");
   const NodeId node = NodeNamed(*cluster, "n");
   Occupancy occupancy(cluster.get());
-  occupancy.Restand(pod, node, PodStatus::kRunning, PodStatus::kReleasing);
+  occupancy.ChangeStatus(pod, node, PodStatus::kRunning, PodStatus::kReleasing);
   EXPECT_EQ(cluster->nodes().idle[node][kGpuSlot.index()], 1);
   EXPECT_EQ(cluster->nodes().releasing[node][kGpuSlot.index()], 3);
   const Taken restood(*cluster);
@@ -82,7 +82,7 @@ TEST(OccupancyTest, APodThatStaysWithAnotherStatusWeighsAsIfItHadComeWithIt) {
   EXPECT_EQ(Taken(*cluster), restood);
 }
 
-TEST(OccupancyTest, TheFirstSharerTakesADeviceAndTheLastGivesItBack) {  // spec 3 N5, N6
+TEST(OccupancyTest, TheFirstSharerOpensADeviceAndTheLastClosesIt) {  // spec 3 N5, N6
   ClusterMaker maker = MakeCluster()
                            .Node("n", {.gpus = 2, .labels = {{"nvidia.com/gpu.memory", "1000"}}})
                            .Running("ns/a", {.gpu_fraction = 0.5, .node = "n"})

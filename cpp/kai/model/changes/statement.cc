@@ -34,7 +34,7 @@ void Statement::Pipeline(PodId pod, NodeId node, const GpuList& gpus) {
               (cluster_->pods_.is_virtual[pod] != 0 ||
                (!WasEvicted(pod) && cluster_->pods_.node[pod] != node))))
       << cluster_->PodName(pod);
-  const bool is_there = StandsOn(pod, node, gpus);
+  const bool is_there = IsPlacedOn(pod, node, gpus);
   if (status == PodStatus::kReleasing && is_there && !IsMoveWithin(pod, node)) return Return(pod);
   Apply({.pod = pod,
          .from = status,
@@ -63,12 +63,12 @@ bool Statement::WasEvicted(PodId pod) const {
          before_eviction_[pod].status != PodStatus::kPending;
 }
 
-bool Statement::StandsOn(PodId pod, NodeId node, const GpuList& gpus) const {
+bool Statement::IsPlacedOn(PodId pod, NodeId node, const GpuList& gpus) const {
   const auto is_same = [&](const GpuList& own) {
     return own_devices_.in_any_order ? std::ranges::is_permutation(own, gpus) : own == gpus;
   };
   if (cluster_->pods_.node[pod] == node) {
-    if (!undo_->HasForgotten(pod) && is_same(cluster_->pods_.gpus[pod])) return true;
+    if (!undo_->IsUncounted(pod) && is_same(cluster_->pods_.gpus[pod])) return true;
     if (!own_devices_.all) return false;
   }
   for (auto left = left_.rbegin(); left != left_.rend(); ++left) {
@@ -144,7 +144,7 @@ void Statement::Apply(const Change& change, const GpuList& gpus) {
   if (change.to_node.valid()) {
     undo_->Save(change, gpus);
     if (change.Stays()) {
-      occupancy_.Restand(change.pod, change.to_node, change.from, change.to);
+      occupancy_.ChangeStatus(change.pod, change.to_node, change.from, change.to);
     } else {
       occupancy_.Occupy(change.pod, change.to_node, change.to, gpus);
     }
@@ -183,7 +183,7 @@ void Statement::Undo(const Change& change) {
   if (!cluster_->claims_.empty() && !change.IsSecondEviction()) cluster_->claims_.Undo(change);
   if (!change.to_node.valid()) return;
   if (change.Stays()) {
-    occupancy_.UncountRestand(change.pod, change.to_node, change.from, change.to);
+    occupancy_.UncountStatusChange(change.pod, change.to_node, change.from, change.to);
   } else {
     occupancy_.UncountOccupy(change.pod, change.to_node, change.to);
   }

@@ -60,7 +60,7 @@ class Statement {
   void Settle();
 
   // Calls no listener any more: later rollbacks are final, and the listeners keep their state.
-  void StopTelling() { listeners_.clear(); }
+  void RemoveListeners() { listeners_.clear(); }
 
   // True: some pod occupies two nodes, its old one and its new one.
   bool AnyMoved() const { return !left_.empty(); }
@@ -100,7 +100,7 @@ class Statement {
   void ApplyInPlace(PodId pod, PodStatus to);
   void Return(PodId pod);
   bool WasEvicted(PodId pod) const;
-  bool StandsOn(PodId pod, NodeId node, const GpuList& gpus) const;
+  bool IsPlacedOn(PodId pod, NodeId node, const GpuList& gpus) const;
   bool IsMoveWithin(PodId pod, NodeId node) const;
   void Undo(const Change& change);
 

@@ -53,7 +53,7 @@ class StatementTest : public ::testing::Test {
   std::unique_ptr<Statement> statement_;
 };
 
-TEST_F(StatementTest, PlaceGivesAWaitingPodWhatIsIdle) {  // spec 2 T3
+TEST_F(StatementTest, PlaceGivesAWaitingPodIdleResources) {  // spec 2 T3
   EXPECT_EQ(Gpus("n2"), "idle 8, releasing 0, used 0");
   statement_->Place(Pod("wait-0"), Node("n2"));
   EXPECT_EQ(Status("wait-0"), PodStatus::kAllocated);
@@ -64,7 +64,7 @@ TEST_F(StatementTest, PlaceGivesAWaitingPodWhatIsIdle) {  // spec 2 T3
   EXPECT_EQ(Count("wait", PodStatus::kAllocated), 1);
 }
 
-TEST_F(StatementTest, PipelinePromisesWhatIsBeingFreed) {  // spec 2 T5, S5
+TEST_F(StatementTest, PipelineReservesResourcesThatAreBeingFreed) {  // spec 2 T5, S5
   EXPECT_EQ(Gpus("n1"), "idle 5, releasing 1, used 3");
   statement_->Pipeline(Pod("wait-0"), Node("n1"));
   EXPECT_EQ(Status("wait-0"), PodStatus::kPipelined);
@@ -72,7 +72,7 @@ TEST_F(StatementTest, PipelinePromisesWhatIsBeingFreed) {  // spec 2 T5, S5
   EXPECT_EQ(Count("wait", PodStatus::kPipelined), 1);
 }
 
-TEST_F(StatementTest, EvictLeavesThePodOnItsNodeAndPromisesWhatItHolds) {  // spec 2 T4
+TEST_F(StatementTest, EvictKeepsThePodOnItsNodeAndReleasesItsResources) {  // spec 2 T4
   statement_->Evict(Pod("run-0"));
   EXPECT_EQ(Status("run-0"), PodStatus::kReleasing);
   EXPECT_EQ(cluster_->pods().node[Pod("run-0")], Node("n1"));
@@ -80,7 +80,7 @@ TEST_F(StatementTest, EvictLeavesThePodOnItsNodeAndPromisesWhatItHolds) {  // sp
   EXPECT_TRUE(cluster_->pods().is_virtual[Pod("run-0")]);
 }
 
-TEST_F(StatementTest, AnEvictedPodMayMoveAndLeavesItsOldPlaceReleasing) {  // spec 2 T5
+TEST_F(StatementTest, AnEvictedPodThatMovesReleasesItsOldPlace) {  // spec 2 T5
   statement_->Evict(Pod("run-0"));
   statement_->Pipeline(Pod("run-0"), Node("n2"));
   EXPECT_EQ(Status("run-0"), PodStatus::kPipelined);
@@ -89,7 +89,7 @@ TEST_F(StatementTest, AnEvictedPodMayMoveAndLeavesItsOldPlaceReleasing) {  // sp
   EXPECT_EQ(Gpus("n2"), "idle 8, releasing -2, used 2");
 }
 
-TEST_F(StatementTest, AnEvictedPodThatMayStayNeverLeft) {  // spec 2 T5
+TEST_F(StatementTest, AnEvictedPodPipelinedToItsOwnNodeRunsAgain) {  // spec 2 T5
   const StatementColumns start(*cluster_);
   statement_->Evict(Pod("run-0"));
   statement_->Pipeline(Pod("run-0"), Node("n1"));
@@ -97,7 +97,7 @@ TEST_F(StatementTest, AnEvictedPodThatMayStayNeverLeft) {  // spec 2 T5
   EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
-TEST_F(StatementTest, APodThatStaysHasTheStatusItHad) {  // spec 2 T4
+TEST_F(StatementTest, APodThatStaysHasItsOldStatus) {  // spec 2 T4
   statement_->Place(Pod("wait-0"), Node("n2"));
   statement_->Pipeline(Pod("wait-1"), Node("n1"));
   const StatementColumns before(*cluster_);
@@ -110,7 +110,7 @@ TEST_F(StatementTest, APodThatStaysHasTheStatusItHad) {  // spec 2 T4
   EXPECT_EQ(Status("wait-1"), PodStatus::kPipelined);
 }
 
-TEST_F(StatementTest, AMovedPodThatIsEvictedAgainMayComeBackToWhereItWasEvictedFrom) {  // spec 2 T5
+TEST_F(StatementTest, AMovedPodThatIsEvictedAgainMayReturnToItsFirstNode) {  // spec 2 T5
   // It occupies both nodes, for each of the two as promised node.
   statement_->Evict(Pod("run-0"));
   statement_->Pipeline(Pod("run-0"), Node("n2"));
@@ -125,7 +125,7 @@ TEST_F(StatementTest, AMovedPodThatIsEvictedAgainMayComeBackToWhereItWasEvictedF
   }
 }
 
-TEST_F(StatementTest, APodThatStayedMayBeEvictedOnceMore) {
+TEST_F(StatementTest, APodThatStayedMayBeEvictedAgain) {
   statement_->Evict(Pod("run-0"));
   const StatementColumns evicted(*cluster_);
   statement_->Pipeline(Pod("run-0"), Node("n1"));
@@ -133,7 +133,7 @@ TEST_F(StatementTest, APodThatStayedMayBeEvictedOnceMore) {
   EXPECT_EQ(StatementColumns(*cluster_), evicted);
 }
 
-TEST_F(StatementTest, APodThatWasEvictedTwiceReturnsAtOnce) {  // spec 2 W8
+TEST_F(StatementTest, APodThatWasEvictedTwiceReturnsWithOnePipeline) {  // spec 2 W8
   const StatementColumns start(*cluster_);
   statement_->Evict(Pod("run-0"));
   const StatementColumns evicted(*cluster_);
@@ -150,7 +150,7 @@ TEST_F(StatementTest, APodThatWasEvictedTwiceReturnsAtOnce) {  // spec 2 W8
   EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
-TEST_F(StatementTest, APodThatWasLeavingMayBePromisedAnotherNode) {
+TEST_F(StatementTest, ATerminatingPodMayBePipelinedToAnotherNode) {
   const StatementColumns start(*cluster_);
   statement_->Pipeline(Pod("leave-0"), Node("n2"));
   EXPECT_EQ(Status("leave-0"), PodStatus::kPipelined);
@@ -162,7 +162,7 @@ TEST_F(StatementTest, APodThatWasLeavingMayBePromisedAnotherNode) {
   EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
-TEST_F(StatementTest, StayingIsUndoneLikeAnythingElse) {
+TEST_F(StatementTest, RollbackUndoesAStay) {
   const StatementColumns start(*cluster_);
   statement_->Evict(Pod("run-0"));
   const StatementColumns evicted(*cluster_);
@@ -176,7 +176,7 @@ TEST_F(StatementTest, StayingIsUndoneLikeAnythingElse) {
   EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
-TEST_F(StatementTest, AnEvictionThatIsUndoneDoesNotChangeWhatThePodReturnsTo) {
+TEST_F(StatementTest, AnUndoneEvictionKeepsTheNodeThatThePodReturnsTo) {
   const StatementColumns start(*cluster_);
   statement_->Evict(Pod("run-0"));
   const Statement::Checkpoint mark = statement_->Mark();
@@ -190,7 +190,7 @@ TEST_F(StatementTest, AnEvictionThatIsUndoneDoesNotChangeWhatThePodReturnsTo) {
 
 // ---- settled changes (spec 2 T7)
 
-TEST_F(StatementTest, SettledAnEvictionIsFinal) {
+TEST_F(StatementTest, ASettledEvictionIsFinal) {
   statement_->Evict(Pod("run-0"));
   EXPECT_TRUE(cluster_->pods().is_virtual[Pod("run-0")]);
   statement_->Settle();
@@ -210,7 +210,7 @@ TEST_F(StatementTest, RollingBackEndsWhatWasSettled) {
   EXPECT_FALSE(cluster_->pods().is_virtual[Pod("run-0")]);
 }
 
-TEST_F(StatementTest, WhatComesAfterSettlingIsStillATrial) {
+TEST_F(StatementTest, ChangesAfterSettleCanBeRolledBack) {
   statement_->Evict(Pod("run-0"));
   statement_->Settle();
   const StatementColumns settled(*cluster_);
@@ -229,13 +229,13 @@ TEST_F(StatementTest, APipelinedPodMayBeEvicted) {  // spec 2 T8
   EXPECT_EQ(Gpus("n1"), "idle 1, releasing 5, used 7");
 }
 
-TEST_F(StatementTest, AnOverduePodIsNotComingBack) {  // spec 2 S2, S5
+TEST_F(StatementTest, AnOverduePodNoLongerReleasesItsResources) {  // spec 2 S2, S5
   statement_->MarkStuck(Pod("leave-0"));
   EXPECT_EQ(Status("leave-0"), PodStatus::kStuckInReleasing);
   EXPECT_EQ(Gpus("n1"), "idle 5, releasing 0, used 3");
 }
 
-TEST_F(StatementTest, TellsWhatHappenedSinceAMark) {
+TEST_F(StatementTest, ListsTheChangesSinceAMark) {
   statement_->Place(Pod("wait-0"), Node("n2"));
   const Statement::Checkpoint mark = statement_->Mark();
   EXPECT_THAT(statement_->ChangesSince(mark), IsEmpty());
@@ -273,7 +273,7 @@ TEST_F(StatementTest, RollsBackToNestedMarks) {  // spec 2 E13
 
 // Doubles of that size are 128 apart: subtracting 64 and adding it again gives another number, so
 // old values must be kept.
-TEST(StatementRoundingTest, RollsBackWhatDoublesCannotSubtract) {
+TEST(StatementRoundingTest, RollsBackSumsThatDoublesCannotSubtractExactly) {
   NodeRow huge = MakeNodeRow("n1", {.mb = 0});
   huge.allocatable = {{"cpu", 64'000}, {"memory", (int64_t{1} << 60) - 128}, {"pods", 110}};
   ClusterMaker maker = MakeCluster().Add(huge).Pending("ns/g");
@@ -288,7 +288,7 @@ TEST(StatementRoundingTest, RollsBackWhatDoublesCannotSubtract) {
   EXPECT_EQ(StatementColumns(*cluster), start);
 }
 
-TEST_F(StatementTest, DestroyedUncommittedItLeavesNoTrace) {
+TEST_F(StatementTest, DestructionWithoutCommitRestoresTheCluster) {
   const StatementColumns start(*cluster_);
   statement_->Place(Pod("wait-0"), Node("n2"));
   statement_->Evict(Pod("run-0"));
@@ -296,7 +296,7 @@ TEST_F(StatementTest, DestroyedUncommittedItLeavesNoTrace) {
   EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
-TEST_F(StatementTest, CommittedItKeepsEverything) {
+TEST_F(StatementTest, CommitKeepsAllChanges) {
   statement_->Place(Pod("wait-0"), Node("n2"));
   statement_->Evict(Pod("run-0"));
   const StatementColumns kept(*cluster_);
@@ -308,7 +308,7 @@ TEST_F(StatementTest, CommittedItKeepsEverything) {
   EXPECT_EQ(StatementColumns(*cluster_), kept) << "only changes after the commit are undone";
 }
 
-TEST_F(StatementTest, ThereIsOneAtATime) {
+TEST_F(StatementTest, OnlyOneStatementExistsAtATime) {
   EXPECT_EQ(Statement::Open(cluster_.get(), {}), nullptr);
   statement_.reset();
   EXPECT_NE(Statement::Open(cluster_.get(), {}), nullptr);
@@ -317,25 +317,26 @@ TEST_F(StatementTest, ThereIsOneAtATime) {
 // ---- listeners
 
 // Records its calls.
-class Ear final : public Listener {
+class RecordingListener final : public Listener {
  public:
-  Ear(std::string name, std::vector<std::string>* heard) : name_(std::move(name)), heard_(heard) {}
+  RecordingListener(std::string name, std::vector<std::string>* calls)
+      : name_(std::move(name)), calls_(calls) {}
 
   void Applied(const Change& change) override {
-    heard_->push_back(StrCat(name_, " +", change.pod.value()));
+    calls_->push_back(StrCat(name_, " +", change.pod.value()));
   }
   void Undone(const Change& change) override {
-    heard_->push_back(StrCat(name_, " -", change.pod.value()));
+    calls_->push_back(StrCat(name_, " -", change.pod.value()));
   }
 
  private:
   std::string name_;
-  std::vector<std::string>* heard_;
+  std::vector<std::string>* calls_;
 };
 
-TEST_F(StatementTest, ListenersHearInOrderAndUndoingGoesTheOtherWay) {
-  std::vector<std::string> heard;
-  Ear first("first", &heard), second("second", &heard);
+TEST_F(StatementTest, ListenersAreCalledInOrderAndInReverseOnUndo) {
+  std::vector<std::string> calls;
+  RecordingListener first("first", &calls), second("second", &calls);
   statement_->Listen({&first, &second});
   const PodId wait = Pod("wait-0"), run = Pod("run-0");
   statement_->Place(wait, Node("n2"));
@@ -344,13 +345,13 @@ TEST_F(StatementTest, ListenersHearInOrderAndUndoingGoesTheOtherWay) {
   const auto line = [](const char* name, char sign, PodId pod) {
     return StrCat(name, " ", sign, pod.value());
   };
-  EXPECT_THAT(heard, ElementsAre(line("first", '+', wait), line("second", '+', wait),
+  EXPECT_THAT(calls, ElementsAre(line("first", '+', wait), line("second", '+', wait),
                                  line("first", '+', run), line("second", '+', run),
                                  line("second", '-', run), line("first", '-', run),
                                  line("second", '-', wait), line("first", '-', wait)));
 }
 
-TEST_F(StatementTest, AListenerMayMakeAReturnAMove) {  // spec 2 T5
+TEST_F(StatementTest, AListenerMayTurnAReturnIntoAMove) {  // spec 2 T5
   class Mover final : public Listener {
     void Applied(const Change&) override {}
     void Undone(const Change&) override {}
@@ -369,7 +370,7 @@ TEST_F(StatementTest, AListenerMayMakeAReturnAMove) {  // spec 2 T5
   EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
-TEST_F(StatementTest, ListenersHearWhenTheColumnsHaveChanged) {
+TEST_F(StatementTest, ListenersAreCalledAfterTheColumnsHaveChanged) {
   class Reader final : public Listener {
    public:
     explicit Reader(const Cluster& cluster) : cluster_(cluster) {}
@@ -439,7 +440,7 @@ class TracesTest : public ::testing::Test {
   GpuList first_, second_;
 };
 
-TEST_F(TracesTest, WhatWasTriedLeavesNone) {
+TEST_F(TracesTest, AnUndoneTrialLeavesNone) {
   statement_->Pipeline(wait_, node_, first_);
   const StatementColumns promised(*cluster_);
   const SharedGpu first = First();
@@ -451,7 +452,7 @@ TEST_F(TracesTest, WhatWasTriedLeavesNone) {
   EXPECT_EQ(First(), first);
 }
 
-TEST_F(TracesTest, AsKaiAPromiseThatAllWouldLeaveCostsTheNodeAGpuEachTime) {  // decision 0010
+TEST_F(TracesTest, AsKaiEachTrialOnADeviceWithAPipelinedPodCostsTheNodeAGpu) {  // decision 0010
   const StatementColumns start(*cluster_);
   const SharedGpu untouched = First();
   statement_->UndoWith(MakeCountingUndo(cluster_.get()));
@@ -468,7 +469,7 @@ TEST_F(TracesTest, AsKaiAPromiseThatAllWouldLeaveCostsTheNodeAGpuEachTime) {  //
   EXPECT_EQ(First(), untouched);
 }
 
-TEST_F(TracesTest, AsKaiAPodThatWasTriedOnOtherGpusIsCountedTwice) {  // decision 0010
+TEST_F(TracesTest, AsKaiAPodThatWasTriedOnOtherGpusCountsTwice) {  // decision 0010
   const StatementColumns start(*cluster_);
   const SharedGpu untouched = First();
   statement_->UndoWith(MakeCountingUndo(cluster_.get()));
@@ -483,7 +484,7 @@ TEST_F(TracesTest, AsKaiAPodThatWasTriedOnOtherGpusIsCountedTwice) {  // decisio
   EXPECT_EQ(First(), untouched);
 }
 
-TEST_F(TracesTest, AsKaiItIsPromisedItsOwnGpuInsteadOfStaying) {  // decision 0010
+TEST_F(TracesTest, AsKaiAPodThatStaysIsPipelinedToItsOwnGpu) {  // decision 0010
   statement_->UndoWith(MakeCountingUndo(cluster_.get()));
   statement_->Evict(stay_);
   TryOnTheSecond();
@@ -522,12 +523,12 @@ class OwnGpusTest : public ::testing::Test {
   PodId wide_, run_;
 };
 
-TEST_F(OwnGpusTest, AreTheSameInAnyOrder) {
+TEST_F(OwnGpusTest, MatchInAnyOrder) {
   EXPECT_EQ(AfterEvictionTo(wide_, {1, 0}), PodStatus::kRunning);
   EXPECT_EQ(AfterEvictionTo(wide_, {0, 2}), PodStatus::kPipelined) << "one device differs";
 }
 
-TEST_F(OwnGpusTest, AsKaiAreOthersInAnotherOrder) {
+TEST_F(OwnGpusTest, AsKaiMatchOnlyInTheSameOrder) {
   const StatementColumns start(*cluster_);
   statement_->Recognize({.in_any_order = false});
   EXPECT_EQ(AfterEvictionTo(wide_, {0, 1}), PodStatus::kRunning);
@@ -537,14 +538,14 @@ TEST_F(OwnGpusTest, AsKaiAreOthersInAnotherOrder) {
   EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
-TEST_F(OwnGpusTest, AreAllThatAPodStillHolds) {
+TEST_F(OwnGpusTest, AreAllGpusThatThePodStillHolds) {
   EXPECT_EQ(AfterEvictionTo(run_, {1}), PodStatus::kPipelined);
   EXPECT_EQ(AfterEvictionTo(run_, {0}), PodStatus::kPipelined);
   EXPECT_EQ(cluster_->pods().gpus[run_], GpuList({1})) << "returns to its promised place";
   EXPECT_EQ(UsedOfFirst(), 25 + 25);
 }
 
-TEST_F(OwnGpusTest, AsKaiAreOnlyTheLastOfTheNode) {
+TEST_F(OwnGpusTest, AsKaiAreOnlyTheLastGpusOfThePod) {
   statement_->Recognize({.all = false});
   EXPECT_EQ(AfterEvictionTo(run_, {1}), PodStatus::kPipelined);
   EXPECT_EQ(AfterEvictionTo(run_, {0}), PodStatus::kPipelined);
@@ -568,7 +569,7 @@ TEST_F(OwnGpusTest, AsKaiMemoryStaysOnGpusThatAPodPassedThrough) {
 #ifndef NDEBUG
 using StatementDeathTest = StatementTest;
 
-TEST_F(StatementDeathTest, RefusesWhatMakesNoSense) {
+TEST_F(StatementDeathTest, RefusesInvalidChanges) {
   EXPECT_DEATH(statement_->Place(Pod("run-0"), Node("n2")), "ns/run-0");
   EXPECT_DEATH(statement_->Evict(Pod("wait-0")), "ns/wait-0");
   EXPECT_DEATH(statement_->Pipeline(Pod("leave-0"), Node("n1")), "ns/leave-0")
@@ -578,7 +579,7 @@ TEST_F(StatementDeathTest, RefusesWhatMakesNoSense) {
   EXPECT_DEATH(statement_->Place(Pod("run-0"), Node("n2")), "ns/run-0") << "spec 2 T3";
 }
 
-TEST_F(StatementDeathTest, PromisesNothingToAPodThatASettledEvictionHit) {
+TEST_F(StatementDeathTest, RefusesToPipelineAPodWithASettledEviction) {
   statement_->Evict(Pod("run-0"));
   statement_->Settle();
   EXPECT_DEATH(statement_->Pipeline(Pod("run-0"), Node("n1")), "ns/run-0");
@@ -586,11 +587,11 @@ TEST_F(StatementDeathTest, PromisesNothingToAPodThatASettledEvictionHit) {
 }
 #endif
 
-TEST_F(StatementTest, EndsWhenAMarkIsNotItsOwn) {
+TEST_F(StatementTest, EndsForAMarkOfAnotherStatement) {
   EXPECT_DEATH(statement_->RollBackTo(1), "check failed");
 }
 
-TEST_F(StatementTest, EndsWhenAListenerJoinsLate) {
+TEST_F(StatementTest, EndsIfAListenerIsAddedLate) {
   statement_->Evict(Pod("run-0"));
   EXPECT_DEATH(statement_->Listen({}), "before the first change");
 }
@@ -649,7 +650,7 @@ void DoSomething(Random* random, Cluster* cluster, Statement* statement, Model* 
   }
 }
 
-bool SomebodyIsEvicted(const Cluster& cluster) {
+bool AnyPodIsEvicted(const Cluster& cluster) {
   const PodColumns& pods = cluster.pods();
   for (const PodId pod : pods.name.ids()) {
     if (pods.status[pod] == PodStatus::kReleasing && pods.is_virtual[pod] != 0) return true;
@@ -681,7 +682,7 @@ void ExpectSame(const Cluster& cluster, const oracle::World& world) {
   EXPECT_EQ(cluster.sub_groups().counts, counts);
 }
 
-TEST(StatementPropertyTest, KeepsLedgersAsTheSpecSaysAndRollsBackExactly) {
+TEST(StatementPropertyTest, LedgersAgreeWithTheSpecAndRollBackExactly) {
   for (uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
     const ClusterRows rows = MakeRandomCluster(seed, {.sub_groups = true});
@@ -700,7 +701,7 @@ TEST(StatementPropertyTest, KeepsLedgersAsTheSpecSaysAndRollsBackExactly) {
       std::vector<Mark> marks = {{statement->Mark(), start, model}};
       for (int step = 0; step < 60; ++step) {
         // Marks are set only while no pod is evicted.
-        if (random.OneIn(3) && !SomebodyIsEvicted(*cluster))
+        if (random.OneIn(3) && !AnyPodIsEvicted(*cluster))
           marks.push_back({statement->Mark(), StatementColumns(*cluster), model});
         if (random.OneIn(10)) {  // back to one of the marks; later marks are removed
           marks.resize(static_cast<size_t>(random.Below(static_cast<int64_t>(marks.size()))) + 1,

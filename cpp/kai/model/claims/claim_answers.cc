@@ -7,7 +7,7 @@
 namespace kai {
 
 ClaimAnswer ClaimAnswers::Find(ClaimNeedsId needs, NodeId node, const NodePools& pools) const {
-  const std::vector<DeviceClaim> wanted = book_.WantedOn(needs, node);
+  const std::vector<DeviceClaim> wanted = book_.ClaimsNeededOn(needs, node);
   if (wanted.empty()) return {};
   // KAI runs with all optional features switched off (spec 3 D7).
   const absl::StatusOr<DeviceAllocation> found =
@@ -22,7 +22,7 @@ ClaimAnswer ClaimAnswers::Find(ClaimNeedsId needs, NodeId node, const NodePools&
           .error = {}};
 }
 
-ClaimAnswer ClaimAnswers::Ask(ClaimNeedsId needs, NodeId node) {
+ClaimAnswer ClaimAnswers::AnswerFor(ClaimNeedsId needs, NodeId node) {
   if (const ClaimId elsewhere = book_.HeldElsewhere(needs, node); elsewhere.valid())
     return {.kind = ClaimAnswer::Kind::kElsewhere, .claim = elsewhere, .error = {}};
   const auto [made, is_new] = pools_.try_emplace(node);

@@ -2,7 +2,7 @@
 // for a cycle or for a search.
 //
 //   answers_ = std::make_unique<ClaimAnswers>(&cluster_->claims());
-//   answers_->Ask(cluster_->ClassOf(Pod(pod)).claims, Node(node)).kind
+//   answers_->AnswerFor(cluster_->ClassOf(Pod(pod)).claims, Node(node)).kind
 //
 // Invariants: an answer is correct for the current state of the book. Cost: the pools of a node are
 // gathered at its first query; answers for claims that no other pod uses are kept until a device of
@@ -31,7 +31,7 @@ class ClaimAnswers {
  public:
   explicit ClaimAnswers(const ClaimBook* book) : book_(*book) {}
 
-  ClaimAnswer Ask(ClaimNeedsId needs, NodeId node);
+  ClaimAnswer AnswerFor(ClaimNeedsId needs, NodeId node);
 
  private:
   struct Known {

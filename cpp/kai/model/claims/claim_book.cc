@@ -76,7 +76,7 @@ int64_t ClaimBook::VersionOf(const NodePools& pools) const {
   return version;
 }
 
-std::optional<DeviceClaim> ClaimBook::WantedBy(NameId use, int32_t spec, NodeId node) const {
+std::optional<DeviceClaim> ClaimBook::ClaimNeededFor(NameId use, int32_t spec, NodeId node) const {
   const ClaimSpec& wanted = specs_[static_cast<size_t>(spec)];
   DeviceClaim claim{
       .name = std::string(names_->Text(use)), .requests = {}, .constraints = wanted.constraints};
@@ -100,14 +100,14 @@ ClaimId ClaimBook::HeldElsewhere(ClaimNeedsId id, NodeId node) const {
   return ClaimId();
 }
 
-std::vector<DeviceClaim> ClaimBook::WantedOn(ClaimNeedsId id, NodeId node) const {
+std::vector<DeviceClaim> ClaimBook::ClaimsNeededOn(ClaimNeedsId id, NodeId node) const {
   std::vector<DeviceClaim> wanted;
   const std::span<const ClaimNeeds::Use> uses = needs_[id].uses;
   for (size_t i = 0; i < uses.size(); ++i) {
     const ClaimNeeds::Use& use = uses[i];
     const bool is_own = !use.claim.valid();
     if (!is_own && (allocation_[use.claim] != nullptr || IsRepeated(uses, i))) continue;
-    if (auto claim = WantedBy(use.name, is_own ? use.spec : claims_[use.claim].spec, node))
+    if (auto claim = ClaimNeededFor(use.name, is_own ? use.spec : claims_[use.claim].spec, node))
       wanted.push_back(*std::move(claim));
   }
   return wanted;

@@ -61,7 +61,7 @@ class ClaimBook {
   ClaimId HeldElsewhere(ClaimNeedsId needs, NodeId node) const;
   // The devices that the node must have: those of claims without an allocation, without the
   // requests that its plugins serve.
-  std::vector<DeviceClaim> WantedOn(ClaimNeedsId needs, NodeId node) const;
+  std::vector<DeviceClaim> ClaimsNeededOn(ClaimNeedsId needs, NodeId node) const;
   NodePools PoolsOf(NodeId node) const { return devices_.Gather(node, *nodes_, *names_); }
   // Increases with every device of the pools that is taken or released.
   int64_t VersionOf(const NodePools& pools) const;
@@ -141,7 +141,7 @@ class ClaimBook {
   void CountDevices(const ClaimAllocation& allocation, int32_t by);
   void Take(PodId pod, NodeId node);
   // Nothing: the device plugins of the node have all devices.
-  std::optional<DeviceClaim> WantedBy(NameId use, int32_t spec, NodeId node) const;
+  std::optional<DeviceClaim> ClaimNeededFor(NameId use, int32_t spec, NodeId node) const;
   // True: the use at that position has the same claim as an earlier one, under another name.
   template <typename AnyUse>
   static bool IsRepeated(std::span<const AnyUse> uses, size_t at) {

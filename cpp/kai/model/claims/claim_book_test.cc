@@ -56,8 +56,8 @@ class ClaimsTest : public ::testing::Test {
     return devices;
   }
   // Whether the node has the devices that the pod's claims request.
-  bool CouldGive(std::string_view pod, std::string_view node) const {
-    return answers_->Ask(cluster_->ClassOf(Pod(pod)).claims, Node(node)).kind ==
+  bool CanAllocate(std::string_view pod, std::string_view node) const {
+    return answers_->AnswerFor(cluster_->ClassOf(Pod(pod)).claims, Node(node)).kind ==
            ClaimAnswer::Kind::kYes;
   }
 
@@ -70,7 +70,7 @@ ClusterMaker OneNode(int gpus) {
   return MakeCluster().Node("n1").Add(GpuClass()).Add(GpusOn("n1", gpus));
 }
 
-TEST_F(ClaimsTest, APlacedPodTakesDevicesAndUndoingGivesThemBack) {  // spec 3 D8, T28
+TEST_F(ClaimsTest, APlacedPodUsesDevicesAndUndoReleasesThem) {  // spec 3 D8, T28
   ClusterMaker maker = OneNode(3).Pending("ns/p", {.pods = 2});
   maker.Add(GpuClaim("ns/a", 2)).Add(GpuClaim("ns/b", 2));
   Claims(&maker, "ns/p-0", {"a"});
@@ -79,18 +79,18 @@ TEST_F(ClaimsTest, APlacedPodTakesDevicesAndUndoingGivesThemBack) {  // spec 3 D
   const std::string before = StateOf(*cluster_);
   EXPECT_EQ(before, "a:0[] b:0[] in use 0 3/0/0");
 
-  EXPECT_TRUE(CouldGive("ns/p-1", "n1"));
+  EXPECT_TRUE(CanAllocate("ns/p-1", "n1"));
   statement_->Place(Pod("ns/p-0"), Node("n1"));
   EXPECT_EQ(StateOf(*cluster_), "a:1[n1/0 n1/1 ] b:0[] in use 2 1/0/2");
   EXPECT_THAT(DevicesOf("ns/p-0"), ElementsAre("n1/0", "n1/1"));
-  EXPECT_FALSE(CouldGive("ns/p-1", "n1"));
+  EXPECT_FALSE(CanAllocate("ns/p-1", "n1"));
 
   statement_->RollBackTo(0);
   EXPECT_EQ(StateOf(*cluster_), before);
-  EXPECT_TRUE(CouldGive("ns/p-1", "n1"));
+  EXPECT_TRUE(CanAllocate("ns/p-1", "n1"));
 }
 
-TEST_F(ClaimsTest, AnEvictedPodGivesThemBackAndUndoingTakesThemAgain) {  // spec 3 T28
+TEST_F(ClaimsTest, AnEvictedPodReleasesItsDevicesAndUndoRestoresThem) {  // spec 3 T28
   ClusterMaker maker = OneNode(2).Running("ns/r", {.node = "n1"}).Pending("ns/p");
   maker.Add(GpuClaim("ns/c", 2)).Add(GpuClaim("ns/d", 1));
   Claims(&maker, "ns/r-0", {"c"});
@@ -130,14 +130,14 @@ TEST_F(ClaimsTest, APodThatMovesGetsDevicesOfItsNewNode) {
   Build(maker);
   const std::string before = StateOf(*cluster_);
   statement_->Evict(Pod("ns/r-0"));
-  EXPECT_TRUE(CouldGive("ns/r-0", "n2"));
+  EXPECT_TRUE(CanAllocate("ns/r-0", "n2"));
   statement_->Pipeline(Pod("ns/r-0"), Node("n2"));
   EXPECT_THAT(DevicesOf("ns/r-0"), ElementsAre("n2/0"));
   statement_->RollBackTo(0);
   EXPECT_EQ(StateOf(*cluster_), before);
 }
 
-TEST_F(ClaimsTest, TheReservationsOfOthersStay) {  // spec 3 T28
+TEST_F(ClaimsTest, ReservationsOfOtherPodsStay) {  // spec 3 T28
   ClusterMaker maker = OneNode(1).Running("ns/r", {.pods = 2, .node = "n1"});
   maker.Add(GpuClaim("ns/c", 1));
   Claims(&maker, "ns/r-0", {"c"});
@@ -155,7 +155,7 @@ TEST_F(ClaimsTest, TheReservationsOfOthersStay) {  // spec 3 T28
   EXPECT_EQ(StateOf(*cluster_), before);
 }
 
-TEST_F(ClaimsTest, PodsThatShareADeviceTakeItOnce) {  // spec 3 D6, T16
+TEST_F(ClaimsTest, PodsThatShareADeviceUseItOnce) {  // spec 3 D6, T16
   ClusterMaker maker = OneNode(2).Pending("ns/p", {.pods = 3});
   maker.Add(GpuClaim("ns/c", 1)).Add(GpuClaim("ns/d", 1));
   Claims(&maker, "ns/p-0", {"c"});
@@ -194,7 +194,7 @@ BindRequestRow RequestThatGives(const std::string& claim) {
   return request;
 }
 
-TEST_F(ClaimsTest, WhatABindRequestPromisesIsTaken) {  // spec 3 D8
+TEST_F(ClaimsTest, DevicesInABindRequestAreInUse) {  // spec 3 D8
   ClusterMaker maker = OneNode(2).Pending("ns/p", {.pods = 2});
   maker.Add(GpuClaim("ns/c", 1)).Add(GpuClaim("ns/d", 1));
   Claims(&maker, "ns/p-0", {"c"});
@@ -206,7 +206,7 @@ TEST_F(ClaimsTest, WhatABindRequestPromisesIsTaken) {  // spec 3 D8
   EXPECT_THAT(DevicesOf("ns/p-1"), ElementsAre("n1/1"));
 }
 
-TEST_F(ClaimsTest, ABindRequestPromisesTheClaimsThatItNames) {
+TEST_F(ClaimsTest, ABindRequestReservesTheClaimsThatItNames) {
   ClusterMaker maker = OneNode(2).Pending("ns/p", {.pods = 1});
   maker.Add(GpuClaim("ns/c", 1)).Add(GpuClaim("ns/d", 1));
   Claims(&maker, "ns/p-0", {"c", "d"});
@@ -215,7 +215,7 @@ TEST_F(ClaimsTest, ABindRequestPromisesTheClaimsThatItNames) {
   EXPECT_EQ(StateOf(*cluster_), "c:0[] d:1[n1/0 ] in use 1 0/0/2");
 }
 
-TEST_F(ClaimsTest, PodsWithClaimsOfTheirOwnAreAlikeWhenTheyAskForTheSame) {
+TEST_F(ClaimsTest, PodsWithEqualClaimsOfTheirOwnAreAlike) {
   ClusterMaker maker = OneNode(4).Pending("ns/p", {.pods = 4});
   maker.Add(GpuClaim("ns/a", 1)).Add(GpuClaim("ns/b", 1)).Add(GpuClaim("ns/c", 2));
   for (const auto& [pod, claim] :
@@ -230,7 +230,7 @@ TEST_F(ClaimsTest, PodsWithClaimsOfTheirOwnAreAlikeWhenTheyAskForTheSame) {
   EXPECT_EQ(pod_class[Pod("ns/p-2")], pod_class[Pod("ns/p-3")]) << "both mean the same claim";
 }
 
-TEST_F(ClaimsTest, ASliceIsReachedByTheNodesItNames) {
+TEST_F(ClaimsTest, TheNodesThatASliceNamesReachIt) {
   ClusterMaker maker = MakeCluster()
                            .Node("n1", {.labels = {{"rack", "r1"}}})
                            .Node("n2", {.labels = {{"rack", "r2"}}})
@@ -244,8 +244,8 @@ TEST_F(ClaimsTest, ASliceIsReachedByTheNodesItNames) {
   maker.Add(std::move(slice)).Add(GpuClaim("ns/c", 1));
   Claims(&maker, "ns/p-0", {"c"});
   Build(maker);
-  EXPECT_FALSE(CouldGive("ns/p-0", "n1"));
-  EXPECT_TRUE(CouldGive("ns/p-0", "n2"));
+  EXPECT_FALSE(CanAllocate("ns/p-0", "n1"));
+  EXPECT_TRUE(CanAllocate("ns/p-0", "n2"));
   statement_->Place(Pod("ns/p-0"), Node("n2"));
   const ClaimAllocation& allocation = *cluster_->claims().GivenTo(Pod("ns/p-0"))[0].allocation;
   EXPECT_FALSE(allocation.anywhere);
@@ -259,9 +259,9 @@ ClusterMaker OneNodeWithoutPlugin(int gpus) {
   return MakeCluster().Node("n1").Add(GpuClass("nvidia.com/gpu")).Add(GpusOn("n1", gpus));
 }
 
-TEST_F(ClaimsTest, APodThatAsksForGpusByNumberGetsDevicesWhereThereIsNoPlugin) {
+TEST_F(ClaimsTest, APodThatRequestsANumberOfGpusGetsDevicesWithoutADevicePlugin) {
   ClusterMaker maker = OneNodeWithoutPlugin(2).Pending("ns/p", {.gpus = 1});
-  AsksFor(&maker, "ns/p-0", {{.place = 1, .count = 1}});
+  AddExtendedRequests(&maker, "ns/p-0", {{.place = 1, .count = 1}});
   Build(maker);
   const std::string before = StateOf(*cluster_);
   EXPECT_EQ(before, "<extended-resources>:0[] in use 0 2/0/0");
@@ -280,18 +280,18 @@ TEST_F(ClaimsTest, APodThatAsksForGpusByNumberGetsDevicesWhereThereIsNoPlugin) {
   EXPECT_EQ(StateOf(*cluster_), before);
 }
 
-TEST_F(ClaimsTest, ANodeWithADevicePluginNeedsNoDevicesForThem) {
+TEST_F(ClaimsTest, ANodeWithADevicePluginNeedsNoClaimedDevicesForThem) {
   ClusterMaker maker = OneNodeWithoutPlugin(1).Node("n2", {.gpus = 1});
   maker.Pending("ns/p", {.gpus = 1});
-  AsksFor(&maker, "ns/p-0", {{.count = 1}});
+  AddExtendedRequests(&maker, "ns/p-0", {{.count = 1}});
   Build(maker);
-  EXPECT_TRUE(CouldGive("ns/p-0", "n2"));
+  EXPECT_TRUE(CanAllocate("ns/p-0", "n2"));
   statement_->Place(Pod("ns/p-0"), Node("n2"));
   EXPECT_THAT(DevicesOf("ns/p-0"), IsEmpty());
   EXPECT_EQ(cluster_->claims().devices_in_use().devices.size(), 0U);
 }
 
-TEST_F(ClaimsTest, OnlyWhatThePluginDoesNotHaveIsClaimed) {
+TEST_F(ClaimsTest, OnlyResourcesWithoutADevicePluginAreClaimed) {
   ClusterMaker maker = OneNodeWithoutPlugin(2).Node("n2", {.more = {{"x/nic", 1000}}});
   maker.Add(GpusOn("n2", 2)).Pending("ns/p", {.gpus = 1});
   maker.Add(DeviceClassRow{.name = "nics", .selectors = {}, .extended_resource = "x/nic"});
@@ -309,11 +309,11 @@ TEST_F(ClaimsTest, OnlyWhatThePluginDoesNotHaveIsClaimed) {
   EXPECT_EQ(cluster_->claims().GivenTo(Pod("ns/p-0"))[0].extended.requests.size(), 2U);
 }
 
-TEST_F(ClaimsTest, NoTwoPodsGetOneDeviceHoweverTheyAskForIt) {
+TEST_F(ClaimsTest, NoTwoPodsGetOneDeviceByAnyKindOfRequest) {
   ClusterMaker maker = OneNodeWithoutPlugin(2).Pending("ns/p", {.gpus = 1}).Pending("ns/q");
   maker.Pending("ns/p", {.gpus = 1}).Add(GpuClaim("ns/c", 1));
-  AsksFor(&maker, "ns/p-0", {{.count = 1}});
-  AsksFor(&maker, "ns/p-1", {{.count = 1}});
+  AddExtendedRequests(&maker, "ns/p-0", {{.count = 1}});
+  AddExtendedRequests(&maker, "ns/p-1", {{.count = 1}});
   Claims(&maker, "ns/q-0", {"c"});
   Build(maker);
   EXPECT_EQ(cluster_->pods().pod_class[Pod("ns/p-0")], cluster_->pods().pod_class[Pod("ns/p-1")]);
@@ -321,10 +321,10 @@ TEST_F(ClaimsTest, NoTwoPodsGetOneDeviceHoweverTheyAskForIt) {
   statement_->Place(Pod("ns/q-0"), Node("n1"));
   EXPECT_THAT(DevicesOf("ns/p-0"), ElementsAre("n1/0"));
   EXPECT_THAT(DevicesOf("ns/q-0"), ElementsAre("n1/1"));
-  EXPECT_FALSE(CouldGive("ns/p-1", "n1"));
+  EXPECT_FALSE(CanAllocate("ns/p-1", "n1"));
 }
 
-TEST_F(ClaimsTest, WhatARunningPodGotForItsGpusIsTakenUntilItLeaves) {
+TEST_F(ClaimsTest, DevicesOfARunningPodAreInUseUntilItEnds) {
   ClusterMaker maker =
       OneNodeWithoutPlugin(1).Running("ns/r", {.gpus = 1, .node = "n1"}).Pending("ns/p");
   maker.Node("n2").Add(GpusOn("n2", 1));
@@ -333,7 +333,7 @@ TEST_F(ClaimsTest, WhatARunningPodGotForItsGpusIsTakenUntilItLeaves) {
   made.for_extended_resource = true;
   made.owner_pod = "r-0";
   maker.Add(std::move(made)).Add(GpuClaim("ns/c", 1));
-  AsksFor(&maker, "ns/r-0", {{.count = 1}});
+  AddExtendedRequests(&maker, "ns/r-0", {{.count = 1}});
   Hold(&maker, "ns/r-0-extended-resources-x7k", "ns/r-0", "n1", {"0"});
   Claims(&maker, "ns/p-0", {"c"});
   for (const bool by_status : {false, true}) {
@@ -345,9 +345,9 @@ TEST_F(ClaimsTest, WhatARunningPodGotForItsGpusIsTakenUntilItLeaves) {
     Build(maker);
     const std::string before = StateOf(*cluster_);
     EXPECT_EQ(before, "c:0[] r-0-extended-resources-x7k:1[n1/0 ] in use 1 0/0/1 1/0/0");
-    EXPECT_FALSE(CouldGive("ns/p-0", "n1"));
+    EXPECT_FALSE(CanAllocate("ns/p-0", "n1"));
     statement_->Evict(Pod("ns/r-0"));
-    EXPECT_TRUE(CouldGive("ns/p-0", "n1"));
+    EXPECT_TRUE(CanAllocate("ns/p-0", "n1"));
     // It moves to another node and requests what that node lacks.
     statement_->Pipeline(Pod("ns/r-0"), Node("n2"));
     EXPECT_THAT(DevicesOf("ns/r-0"), ElementsAre("n2/0"));
@@ -356,7 +356,7 @@ TEST_F(ClaimsTest, WhatARunningPodGotForItsGpusIsTakenUntilItLeaves) {
   }
 }
 
-TEST_F(ClaimsTest, AClaimThatABindingLeftBehindKeepsItsDevicesAndIsNotUsed) {
+TEST_F(ClaimsTest, AClaimLeftByAFailedBindingKeepsItsDevicesAndIsNotReused) {
   ClusterMaker maker = OneNodeWithoutPlugin(2).Pending("ns/p", {.gpus = 1});
   ResourceClaimRow left = GpuClaim("ns/left", 1);
   left.gpus = 0;
@@ -364,16 +364,16 @@ TEST_F(ClaimsTest, AClaimThatABindingLeftBehindKeepsItsDevicesAndIsNotUsed) {
   left.owner_pod = "p-0";
   maker.Add(std::move(left));
   Hold(&maker, "ns/left", "ns/p-0", "n1", {"0"});
-  AsksFor(&maker, "ns/p-0", {{.count = 1}});
+  AddExtendedRequests(&maker, "ns/p-0", {{.count = 1}});
   Build(maker);
   statement_->Place(Pod("ns/p-0"), Node("n1"));
   EXPECT_THAT(DevicesOf("ns/p-0"), ElementsAre("n1/1"));
 }
 
-TEST_F(ClaimsTest, WhatABindRequestPromisesForGpusIsTaken) {  // spec 3 D8
+TEST_F(ClaimsTest, DevicesForGpusInABindRequestAreInUse) {  // spec 3 D8
   ClusterMaker maker = OneNodeWithoutPlugin(2).Pending("ns/p", {.pods = 2, .gpus = 1});
-  AsksFor(&maker, "ns/p-0", {{.count = 1}});
-  AsksFor(&maker, "ns/p-1", {{.count = 1}});
+  AddExtendedRequests(&maker, "ns/p-0", {{.count = 1}});
+  AddExtendedRequests(&maker, "ns/p-1", {{.count = 1}});
   BindRequestRow request;
   request.namespace_name = "ns";
   request.pod = "p-0";
@@ -389,15 +389,15 @@ TEST_F(ClaimsTest, WhatABindRequestPromisesForGpusIsTaken) {  // spec 3 D8
   EXPECT_THAT(DevicesOf("ns/p-1"), ElementsAre("n1/1"));
 }
 
-TEST_F(ClaimsTest, WhoseGpusNoClassStandsForHasNoClaims) {
+TEST_F(ClaimsTest, APodHasNoClaimsIfNoClassProvidesItsGpus) {
   ClusterMaker maker = OneNode(2).Pending("ns/p", {.gpus = 1});
-  AsksFor(&maker, "ns/p-0", {{.count = 1}});
+  AddExtendedRequests(&maker, "ns/p-0", {{.count = 1}});
   Build(maker);
   EXPECT_TRUE(cluster_->claims().empty());
   EXPECT_FALSE(cluster_->ClassOf(Pod("ns/p-0")).claims.valid());
 }
 
-TEST(ClaimsBuilderTest, ObjectsThatShareANameAllGo) {
+TEST(ClaimsBuilderTest, ObjectsWithEqualNamesAreAllRejected) {
   ClusterMaker maker = OneNode(1).Add(GpusOn("n1", 1)).Add(GpuClass()).Pending("ns/p");
   maker.Add(GpuClaim("ns/c", 1)).Add(GpuClaim("ns/c", 1));
   Claims(&maker, "ns/p-0", {"c"});

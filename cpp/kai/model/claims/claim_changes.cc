@@ -68,7 +68,7 @@ void ClaimBook::Take(PodId pod, NodeId node) {
     if (allocation_[use.claim] != nullptr ||
         std::find(unallocated.begin(), unallocated.end(), use.claim) != unallocated.end())
       continue;
-    std::optional<DeviceClaim> claim = WantedBy(use.name, claims_[use.claim].spec, node);
+    std::optional<DeviceClaim> claim = ClaimNeededFor(use.name, claims_[use.claim].spec, node);
     if (!claim) continue;
     unallocated.push_back(use.claim);
     wanted.push_back(*std::move(claim));

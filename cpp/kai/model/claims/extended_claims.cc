@@ -74,7 +74,7 @@ class RequestsForResource {
 }  // namespace
 
 ExtendedResources::ExtendedResources(const std::vector<const DeviceClassRow*>& classes) {
-  const auto stands_before = [](const DeviceClassRow& a, const DeviceClassRow& b) {
+  const auto is_before = [](const DeviceClassRow& a, const DeviceClassRow& b) {
     const int64_t a_ns = a.created_ns.value_or(kNoTime);
     const int64_t b_ns = b.created_ns.value_or(kNoTime);
     return a_ns != b_ns ? a_ns > b_ns : a.name < b.name;
@@ -83,7 +83,7 @@ ExtendedResources::ExtendedResources(const std::vector<const DeviceClassRow*>& c
     class_of_.emplace(StrCat(kImplicitPrefix, row->name), row);
     if (row->extended_resource.empty()) continue;
     const DeviceClassRow*& known = class_of_[row->extended_resource];
-    if (known == nullptr || stands_before(*row, *known)) known = row;
+    if (known == nullptr || is_before(*row, *known)) known = row;
   }
 }
 

@@ -14,8 +14,8 @@ using ::testing::IsEmpty;
 using Kind = ContainerRow::Kind;
 
 // Containers in their order, each with a request for this number of GPUs.
-std::vector<ExtendedRequestRow> Asked(std::vector<std::pair<Kind, int64_t>> containers,
-                                      const std::string& resource = "nvidia.com/gpu") {
+std::vector<ExtendedRequestRow> Requested(std::vector<std::pair<Kind, int64_t>> containers,
+                                          const std::string& resource = "nvidia.com/gpu") {
   std::vector<ExtendedRequestRow> rows;
   for (const auto& [kind, count] : containers) {
     const auto container = static_cast<int32_t>(rows.size());
@@ -49,8 +49,8 @@ class ExtendedClaimTest : public ::testing::Test {
   std::vector<std::string> containers_;
 };
 
-TEST_F(ExtendedClaimTest, EveryContainerThatStaysHasARequestOfItsOwn) {  // spec 3 D10
-  Make(Asked({{Kind::kSidecar, 1}, {Kind::kApp, 2}, {Kind::kApp, 1}}));
+TEST_F(ExtendedClaimTest, EveryContainerThatKeepsRunningHasItsOwnRequest) {  // spec 3 D10
+  Make(Requested({{Kind::kSidecar, 1}, {Kind::kApp, 2}, {Kind::kApp, 1}}));
   EXPECT_THAT(requests_, ElementsAre("container-0-request-0 1", "container-1-request-0 2",
                                      "container-2-request-0 1"));
   EXPECT_THAT(containers_, ElementsAre("c0 container-0-request-0", "c1 container-1-request-0",
@@ -58,27 +58,27 @@ TEST_F(ExtendedClaimTest, EveryContainerThatStaysHasARequestOfItsOwn) {  // spec
   EXPECT_EQ(claim_.requests[0].class_name, kGpuDriver);
 }
 
-TEST_F(ExtendedClaimTest, AnInitContainerHasTheDevicesOfThoseThatComeAfterIt) {
-  Make(Asked({{Kind::kInit, 2}, {Kind::kApp, 1}, {Kind::kApp, 3}}));
+TEST_F(ExtendedClaimTest, AnInitContainerUsesTheDevicesOfLaterContainers) {
+  Make(Requested({{Kind::kInit, 2}, {Kind::kApp, 1}, {Kind::kApp, 3}}));
   EXPECT_THAT(requests_, ElementsAre("container-1-request-0 1", "container-2-request-0 3"));
   EXPECT_THAT(containers_, ElementsAre("c1 container-1-request-0", "c2 container-2-request-0",
                                        "c0 container-1-request-0", "c0 container-2-request-0"));
 }
 
-TEST_F(ExtendedClaimTest, OneThatNeedsMoreGetsTheRestBeside) {
-  Make(Asked({{Kind::kInit, 3}, {Kind::kApp, 1}}));
+TEST_F(ExtendedClaimTest, AnInitContainerThatNeedsMoreGetsARequestForTheRest) {
+  Make(Requested({{Kind::kInit, 3}, {Kind::kApp, 1}}));
   EXPECT_THAT(requests_, ElementsAre("container-0-request-0 2", "container-1-request-0 1"));
   EXPECT_THAT(containers_, ElementsAre("c1 container-1-request-0", "c0 container-1-request-0",
                                        "c0 container-0-request-0"));
 }
 
-TEST_F(ExtendedClaimTest, ASidecarThatRunsAlreadyKeepsItsDevices) {
-  Make(Asked({{Kind::kSidecar, 2}, {Kind::kInit, 1}}));
+TEST_F(ExtendedClaimTest, AnEarlierSidecarKeepsItsDevices) {
+  Make(Requested({{Kind::kSidecar, 2}, {Kind::kInit, 1}}));
   EXPECT_THAT(requests_, ElementsAre("container-0-request-0 2", "container-1-request-0 1"));
 }
 
-TEST_F(ExtendedClaimTest, OnlyTheMostThatInitContainersNeedIsAskedFor) {
-  Make(Asked({{Kind::kInit, 2}, {Kind::kInit, 4}, {Kind::kInit, 3}, {Kind::kApp, 1}}));
+TEST_F(ExtendedClaimTest, OnlyTheMaximumOfInitContainersIsRequested) {
+  Make(Requested({{Kind::kInit, 2}, {Kind::kInit, 4}, {Kind::kInit, 3}, {Kind::kApp, 1}}));
   EXPECT_THAT(requests_, ElementsAre("container-1-request-0 3", "container-3-request-0 1"));
   EXPECT_THAT(containers_, ElementsAre("c3 container-3-request-0", "c0 container-3-request-0",
                                        "c0 container-1-request-0", "c1 container-3-request-0",
@@ -86,29 +86,29 @@ TEST_F(ExtendedClaimTest, OnlyTheMostThatInitContainersNeedIsAskedFor) {
                                        "c2 container-1-request-0"));
 }
 
-TEST_F(ExtendedClaimTest, OfInitContainersThatNeedTheSameTheFirstNamesTheRequest) {
-  Make(Asked({{Kind::kInit, 2}, {Kind::kInit, 2}}));
+TEST_F(ExtendedClaimTest, TheFirstOfEqualInitContainersNamesTheRequest) {
+  Make(Requested({{Kind::kInit, 2}, {Kind::kInit, 2}}));
   EXPECT_THAT(requests_, ElementsAre("container-0-request-0 2"));
 }
 
-TEST_F(ExtendedClaimTest, AResourceThatNoClassStandsForIsNoneOfItsBusiness) {
-  Make(Asked({{Kind::kApp, 1}}, "amd.com/gpu"));
+TEST_F(ExtendedClaimTest, IgnoresAResourceThatNoClassProvides) {
+  Make(Requested({{Kind::kApp, 1}}, "amd.com/gpu"));
   EXPECT_THAT(requests_, IsEmpty());
 }
 
-TEST_F(ExtendedClaimTest, EveryClassStandsForANameOfItsOwn) {
-  Make(Asked({{Kind::kApp, 1}}, StrCat("deviceclass.resource.kubernetes.io/", kGpuDriver)));
+TEST_F(ExtendedClaimTest, EveryClassProvidesItsImplicitResourceName) {
+  Make(Requested({{Kind::kApp, 1}}, StrCat("deviceclass.resource.kubernetes.io/", kGpuDriver)));
   EXPECT_THAT(requests_, ElementsAre("container-0-request-0 1"));
 }
 
-TEST_F(ExtendedClaimTest, OfTwoClassesTheNewerStandsForTheResource) {
+TEST_F(ExtendedClaimTest, TheNewerOfTwoClassesProvidesTheResource) {
   classes_ = {{.name = "b", .selectors = {}, .extended_resource = "x/y", .created_ns = 1},
               {.name = "a", .selectors = {}, .extended_resource = "x/y", .created_ns = 1},
               {.name = "c", .selectors = {}, .extended_resource = "x/y", .created_ns = 0}};
-  Make(Asked({{Kind::kApp, 1}}, "x/y"));
+  Make(Requested({{Kind::kApp, 1}}, "x/y"));
   EXPECT_EQ(claim_.requests[0].class_name, "a") << "by name if they have the same age";
   classes_[2].created_ns = 2;
-  Make(Asked({{Kind::kApp, 1}}, "x/y"));
+  Make(Requested({{Kind::kApp, 1}}, "x/y"));
   EXPECT_EQ(claim_.requests[0].class_name, "c");
 }
 

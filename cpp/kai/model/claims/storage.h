@@ -23,8 +23,8 @@ namespace kai {
 // The storage of one class that the claims of a pod need, in bytes.
 struct StorageNeed {
   NameId storage_class;
-  bool asks = false;   // some claim needs room
-  double request = 0;  // of the claims that need room
+  bool needs_room = false;  // some claim needs room
+  double request = 0;       // of the claims that need room
   // For a pod on a node: the bytes of its claims that are not bound. `own`: claims that only this
   // pod uses; `shared`: claims that other pods use too, by name. `owned`: the bytes that are freed
   // when the pod leaves.

@@ -39,7 +39,7 @@ class NodesByLabel {
     }
   }
 
-  std::vector<NodeId> That(const LabelSelector& selector) const {
+  std::vector<NodeId> Matching(const LabelSelector& selector) const {
     std::vector<Requirement> requirements;
     for (const SelectorRequirement& each : selector)
       requirements.push_back(InternRequirement(each, names_));
@@ -93,7 +93,7 @@ void StorageDesk::DescribeCapacities(std::span<const NodeRow* const> nodes, Stor
     StorageMap::Capacity& capacity = map->capacities.emplace_back();
     capacity.storage_class = names_->Intern(row->storage_class);
     capacity.bytes = static_cast<double>(row->bytes.value_or(0));
-    for (const NodeId node : by_label.That(row->nodes.value_or(LabelSelector()))) {
+    for (const NodeId node : by_label.Matching(row->nodes.value_or(LabelSelector()))) {
       map->reached[node].push_back(number);
       ++capacity.nodes;
     }
@@ -159,7 +159,7 @@ void StorageDesk::AddNeed(const Claim& claim, bool is_owner, bool holds_node,
   if (claim.is_bound && !goes_with_it) return;
   StorageNeed& need = (*needs)[claim.storage_class];
   const auto bytes = static_cast<double>(claim.bytes);
-  need.asks = true;
+  need.needs_room = true;
   if (!claim.is_bound) {
     need.request += bytes;
     if (users_.at(&claim) > 1) {

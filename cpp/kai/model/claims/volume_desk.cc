@@ -129,7 +129,7 @@ void VolumeDesk::AddZones(const PersistentVolumeRow& volume, std::vector<NodeSet
   }
 }
 
-bool VolumeDesk::WouldDo(const PersistentVolumeRow& volume, const Claim& claim) const {
+bool VolumeDesk::IsSuitable(const PersistentVolumeRow& volume, const Claim& claim) const {
   if (!FitsInto(claim, volume) || !volume.claim_name.empty() || !volume.is_available) return false;
   if (!std::all_of(
           claim.access_modes.begin(), claim.access_modes.end(), [&](const std::string& mode) {
@@ -175,7 +175,7 @@ VolumeNeeds::Delayed VolumeDesk::DelayedOf(const Claim& claim,
       if (IsKeptFor(volume, claim) && FitsInto(claim, volume) && !delayed.has_own) {
         delayed.has_own = true;
         delayed.own = {.number = number, .nodes = NodesOf(volume)};
-      } else if (WouldDo(volume, claim)) {
+      } else if (IsSuitable(volume, claim)) {
         delayed.candidates.push_back({.number = number, .nodes = NodesOf(volume)});
       }
     }

@@ -48,7 +48,7 @@ class VolumeDesk {
                           const Claim* claim) const;
   void AddBound(const Claim& claim, VolumeNeeds* needs) const;
   VolumeNeeds::Delayed DelayedOf(const Claim& claim, const StorageClassRow& storage_class) const;
-  bool WouldDo(const PersistentVolumeRow& volume, const Claim& claim) const;
+  bool IsSuitable(const PersistentVolumeRow& volume, const Claim& claim) const;
   void AddZones(const PersistentVolumeRow& volume, std::vector<NodeSet>* zones) const;
   NodeSet CapacityOf(const Claim& claim, const StorageClassRow& storage_class) const;
 

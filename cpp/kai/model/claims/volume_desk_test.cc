@@ -32,13 +32,13 @@ Kind RefusalOf(const Uids& uids, bool ephemeral = true) {
   return desk.NeedsOf(RowParts().Compact(pod)).refusal.kind;
 }
 
-TEST(VolumeDeskTest, AClaimThatWasMadeForAnotherPodRefusesTheEphemeralVolume) {
+TEST(VolumeDeskTest, AClaimOwnedByAnotherPodRefusesTheEphemeralVolume) {
   EXPECT_EQ(RefusalOf({.of_pod = "u1", .of_owner = "u2"}), Kind::kNotOwner);
   EXPECT_EQ(RefusalOf({.of_pod = "u1", .of_owner = "u1"}), Kind::kUnbound);
   EXPECT_EQ(RefusalOf({.of_pod = "u1", .of_owner = "u2"}, /*ephemeral=*/false), Kind::kUnbound);
 }
 
-TEST(VolumeDeskTest, WithoutAUidNoOtherPodIsTheOwner) {
+TEST(VolumeDeskTest, AMissingUidMatchesAnyUid) {
   EXPECT_EQ(RefusalOf({.of_pod = "", .of_owner = "u2"}), Kind::kUnbound);
   EXPECT_EQ(RefusalOf({.of_pod = "u1", .of_owner = ""}), Kind::kUnbound);
 }

@@ -102,7 +102,7 @@ TEST(AffinityIndexTest, CountsOnlyPodsThatOccupyANode) {
   EXPECT_EQ(cluster->affinity().TotalMatching(term), 1) << "a leaving pod still counts";
 }
 
-TEST(AffinityIndexTest, ATermIsAboutPodsOfItsNamespaces) {
+TEST(AffinityIndexTest, ATermSelectsPodsOfItsNamespaces) {
   const auto matching = [](PodAffinityTerm term) {
     const auto cluster = Zones()
                              .Running("ns/a", On("e1", "web"))
@@ -119,7 +119,7 @@ TEST(AffinityIndexTest, ATermIsAboutPodsOfItsNamespaces) {
   EXPECT_EQ(matching(everywhere), 3);
 }
 
-TEST(AffinityIndexTest, ATermWithoutASelectorIsAboutNoPodAndAnEmptyOneAboutAll) {
+TEST(AffinityIndexTest, ATermWithoutASelectorSelectsNoPodAndAnEmptyOneAll) {
   const auto matching = [](std::optional<LabelSelector> selector) {
     PodAffinityTerm term = About("web");
     term.selector = std::move(selector);
@@ -154,7 +154,7 @@ TEST(AffinityIndexTest, SeveralRequiredTermsCountTheSamePods) {
   EXPECT_EQ(cluster->affinity().TotalMatching(zone), 1);
 }
 
-TEST(AffinityIndexTest, CountsPodsThatForbid) {
+TEST(AffinityIndexTest, CountsPodsWithRequiredAntiAffinity) {
   const auto cluster = Zones()
                            .Running("ns/a", On("e1", "web", Avoids(About("db"))))
                            .Running("ns/b", On("e2", "web", Avoids(About("db"))))
@@ -168,7 +168,7 @@ TEST(AffinityIndexTest, CountsPodsThatForbid) {
   EXPECT_EQ(index.TotalAntiOwners(term), 2);
 }
 
-TEST(AffinityIndexTest, AddsUpTheWishesOfPodsThatAreThere) {  // spec 3 W7
+TEST(AffinityIndexTest, SumsThePreferencesOfPlacedPods) {  // spec 3 W7
   const auto cluster = Zones()
                            .Running("ns/a", On("e1", "web", Prefers(About("db"), 10)))
                            .Running("ns/b", On("e2", "web", PrefersToAvoid(About("db"), 4)))
@@ -187,7 +187,7 @@ TEST(AffinityIndexTest, AddsUpTheWishesOfPodsThatAreThere) {  // spec 3 W7
   EXPECT_EQ(owners, 3);
 }
 
-TEST(AffinityIndexTest, RequiredAntiAffinityIsNoWish) {
+TEST(AffinityIndexTest, RequiredAntiAffinityIsNoPreference) {
   const auto cluster = Zones()
                            .Running("ns/a", On("e1", "web", Avoids(About("db"))))
                            .Pending("ns/new", On("", "db"))
@@ -195,7 +195,7 @@ TEST(AffinityIndexTest, RequiredAntiAffinityIsNoWish) {
   EXPECT_TRUE(ClassOf(*cluster, "ns/a-0").affinity.as_owner.empty());
 }
 
-TEST(AffinityIndexTest, KnowsWhichPodsMayBeTheFirstOfTheirKind) {
+TEST(AffinityIndexTest, TellsWhichPodsMayBeTheFirstOfTheirKind) {
   const auto cluster = Zones()
                            .Pending("ns/a", On("", "web", Requires(About("web"))))
                            .Pending("ns/b", On("", "web", Requires(About("db"))))
@@ -256,7 +256,7 @@ TEST(NamespaceSelectorTest, FindsNamespacesByTheirLabels) {
   EXPECT_EQ(Found(*maker.Build()), 2) << "the namespaces in the list count as well";
 }
 
-TEST(NamespaceSelectorTest, EveryNamespaceHasItsNameForALabel) {
+TEST(NamespaceSelectorTest, EveryNamespaceHasItsNameAsALabel) {
   const auto cluster =
       TwoTeams()
           .Pending("ns/p", On("", "new",
@@ -267,7 +267,7 @@ TEST(NamespaceSelectorTest, EveryNamespaceHasItsNameForALabel) {
   EXPECT_FALSE(ClassOf(*cluster, "ns/p-0").needs_namespaces);
 }
 
-TEST(NamespaceSelectorTest, WithoutNamespacesInTheInputOtherLabelsAreNotKnown) {
+TEST(NamespaceSelectorTest, WithoutNamespacesInTheInputOtherLabelsAreUnknown) {
   const auto cluster =
       TwoTeams()
           .Pending("ns/p",

@@ -44,7 +44,7 @@ double Cluster::PortionOn(PodClassId pod_class, NodeId node) const {
              : gpu.portion;
 }
 
-double Cluster::GpusAskedOn(PodClassId pod_class, NodeId node) const {
+double Cluster::GpusRequestedOn(PodClassId pod_class, NodeId node) const {
   const double portion =
       PortionOfMemory(static_cast<double>(MibPerGpu(pod_class, node)), nodes_.gpu_memory_mib[node]);
   return portion * static_cast<double>(pod_classes_.info[pod_class].gpu.count);

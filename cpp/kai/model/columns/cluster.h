@@ -57,12 +57,14 @@ class Cluster {
   }
   // True: the constraint uses a label with a different value on nearly every node. Check it per
   // node, not per class of nodes.
-  bool AskPerNode(ConstraintId constraint) const { return ask_per_node_[constraint] != 0; }
+  bool IsCheckedPerNode(ConstraintId constraint) const {
+    return is_checked_per_node_[constraint] != 0;
+  }
   // The node ports that pods request, each once.
   const Interned<HostPortId, NodePort>& host_ports() const { return host_ports_; }
   const Interned<VolumeNeedsId, VolumeNeeds>& volume_needs() const { return volume_needs_; }
   // The same for the labels that volumes use.
-  bool AskPerNode(VolumeNeedsId needs) const { return ask_volumes_per_node_[needs] != 0; }
+  bool IsCheckedPerNode(VolumeNeedsId needs) const { return volumes_checked_per_node_[needs] != 0; }
   // What CSI drivers report about the nodes; has no rows if storage capacity is not counted.
   const StorageMap& storage() const { return storage_; }
   const NumaColumns& numa() const { return numa_; }
@@ -112,7 +114,7 @@ class Cluster {
   }
   // The GPUs that the limits of a queue are checked with before a pod that shares GPUs goes to that
   // node (spec 1 F79).
-  double GpusAskedOn(PodClassId pod_class, NodeId node) const;
+  double GpusRequestedOn(PodClassId pod_class, NodeId node) const;
 
   // What the pod counts in its queue after it is placed on that node (spec 1 F24, F25).
   QuotaCount AcceptedOn(PodClassId pod_class, NodeId node) const;
@@ -138,10 +140,10 @@ class Cluster {
   QueueColumns queues_;
   AffinityIndex affinity_;
   Interned<ConstraintId, NodeConstraint> constraints_;
-  IndexVector<ConstraintId, uint8_t> ask_per_node_;
+  IndexVector<ConstraintId, uint8_t> is_checked_per_node_;
   Interned<HostPortId, NodePort> host_ports_;
   Interned<VolumeNeedsId, VolumeNeeds> volume_needs_;
-  IndexVector<VolumeNeedsId, uint8_t> ask_volumes_per_node_;
+  IndexVector<VolumeNeedsId, uint8_t> volumes_checked_per_node_;
   StorageMap storage_;
   bool shares_gpus_ = false;
   NumaColumns numa_;

@@ -35,7 +35,7 @@ TEST(GpuSumsTest, WholeDevicesAreIdleUntilAPodHoldsThem) {
   EXPECT_EQ(AllGpusOf(*cluster, NodeId(0)), 3);
 }
 
-TEST(GpuSumsTest, OfASharedDeviceTheRestIsIdle) {
+TEST(GpuSumsTest, TheRestOfASharedDeviceIsIdle) {
   ClusterMaker maker = FourDevices();
   maker.Running("ns/a", {.gpu_fraction = 0.25, .node = "n1"});
   OnDevices(&maker, {"x"});
@@ -49,7 +49,7 @@ TEST(GpuSumsTest, OfASharedDeviceTheRestIsIdle) {
   EXPECT_TRUE(HasGpusToGive(*cluster, NodeId(0)));
 }
 
-TEST(GpuSumsTest, WhatASharerLeavesIsBeingFreed) {
+TEST(GpuSumsTest, ThePartOfATerminatingSharerIsBeingFreed) {
   ClusterMaker maker = FourDevices();
   maker.Running("ns/a", {.gpu_fraction = 0.25, .node = "n1"});
   OnDevices(&maker, {"x"});
@@ -64,7 +64,7 @@ TEST(GpuSumsTest, WhatASharerLeavesIsBeingFreed) {
   EXPECT_DOUBLE_EQ(MostGpusOf(*cluster, NodeId(0)), 3.75);
 }
 
-TEST(GpuSumsTest, ADeviceThatAllSharersLeaveIsBeingFreedWhole) {
+TEST(GpuSumsTest, ADeviceWithOnlyTerminatingSharersIsBeingFreedWhole) {
   ClusterMaker maker = FourDevices();
   maker.Releasing("ns/a", {.gpu_fraction = 0.25, .node = "n1"});
   OnDevices(&maker, {"x"});
@@ -75,7 +75,7 @@ TEST(GpuSumsTest, ADeviceThatAllSharersLeaveIsBeingFreedWhole) {
   EXPECT_EQ(MostGpusOf(*cluster, NodeId(0)), 4);
 }
 
-TEST(GpuSumsTest, ADeviceWithoutRoomGivesNothing) {
+TEST(GpuSumsTest, ADeviceWithoutRoomAddsNothing) {
   ClusterMaker maker = FourDevices();
   for (const char* group : {"ns/a", "ns/b"}) {
     maker.Running(group, {.gpu_fraction = 0.75, .node = "n1"});  // more than KAI would place there
@@ -84,7 +84,7 @@ TEST(GpuSumsTest, ADeviceWithoutRoomGivesNothing) {
   EXPECT_EQ(MostGpusOf(*maker.Build(), NodeId(0)), 3);
 }
 
-TEST(GpuSumsTest, AFullNodeHasNothingToGive) {
+TEST(GpuSumsTest, AFullNodeHasNoFreeGpus) {
   const auto whole = FourDevices().Running("ns/a", {.gpus = 4, .node = "n1"}).Build();
   EXPECT_FALSE(HasGpusToGive(*whole, NodeId(0)));
   ClusterMaker maker = FourDevices().Running("ns/a", {.gpus = 3, .node = "n1"});

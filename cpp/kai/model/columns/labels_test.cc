@@ -71,13 +71,13 @@ TEST_F(LabelsTest, InNeedsOneOfTheValues) {
   EXPECT_FALSE(Holds(SelectorOp::kIn, {}, "east"));
 }
 
-TEST_F(LabelsTest, NotInIsContentWithAMissingKey) {
+TEST_F(LabelsTest, NotInAcceptsAMissingKey) {
   EXPECT_FALSE(Holds(SelectorOp::kNotIn, {"west", "east"}, "east"));
   EXPECT_TRUE(Holds(SelectorOp::kNotIn, {"west", "east"}, "north"));
   EXPECT_TRUE(Holds(SelectorOp::kNotIn, {"west", "east"}, nullptr));
 }
 
-TEST_F(LabelsTest, ExistsLooksAtTheKeyAlone) {
+TEST_F(LabelsTest, ExistsChecksOnlyTheKey) {
   EXPECT_TRUE(Holds(SelectorOp::kExists, {}, ""));
   EXPECT_FALSE(Holds(SelectorOp::kExists, {}, nullptr));
   EXPECT_FALSE(Holds(SelectorOp::kDoesNotExist, {}, "east"));
@@ -92,7 +92,7 @@ TEST_F(LabelsTest, GtAndLtCompareWholeNumbers) {
   EXPECT_TRUE(Holds(SelectorOp::kGt, {"+9"}, "10"));
 }
 
-TEST_F(LabelsTest, GtAndLtHoldForNothingElse) {
+TEST_F(LabelsTest, GtAndLtAreFalseForOtherValues) {
   EXPECT_FALSE(Holds(SelectorOp::kGt, {"9"}, nullptr));
   EXPECT_FALSE(Holds(SelectorOp::kGt, {"9"}, "ten"));
   EXPECT_FALSE(Holds(SelectorOp::kLt, {"9"}, ""));
@@ -102,7 +102,7 @@ TEST_F(LabelsTest, GtAndLtHoldForNothingElse) {
   EXPECT_FALSE(Holds(SelectorOp::kGt, {"1", "2"}, "3"));
 }
 
-TEST_F(LabelsTest, RequirementsAreEqualWhateverTheOrderOfTheirValues) {
+TEST_F(LabelsTest, RequirementsAreEqualForAnyOrderOfTheirValues) {
   EXPECT_EQ(InternRequirement({"zone", SelectorOp::kIn, {"a", "b"}}, &names_),
             InternRequirement({"zone", SelectorOp::kIn, {"b", "a"}}, &names_));
 }
@@ -125,7 +125,7 @@ TEST_F(LabelsTest, ANodeSelectorNeedsEveryPair) {
   EXPECT_TRUE(DoesMatchNode(NodeConstraint(), {}));
 }
 
-TEST_F(LabelsTest, AnyTermOfANodeAffinityWillDo) {
+TEST_F(LabelsTest, OneMatchingTermOfANodeAffinityIsEnough) {
   NodeConstraint constraint;
   constraint.has_affinity = true;
   constraint.affinity = {
@@ -154,7 +154,7 @@ TEST_F(LabelsTest, SelectorAndAffinityMustBothHold) {
   EXPECT_FALSE(DoesMatchNode(constraint, {{"model", "a100"}}));
 }
 
-TEST_F(LabelsTest, FieldsAskForTheNodesName) {
+TEST_F(LabelsTest, FieldsMatchTheNameOfTheNode) {
   NodeConstraint constraint;
   constraint.has_affinity = true;
   constraint.affinity = {Term({}, {{"metadata.name", SelectorOp::kIn, {"n1"}}})};

@@ -25,7 +25,7 @@ struct Ledger {
   }
 };
 
-TEST(LedgerTest, APodThatStaysTakesWhatIsIdle) {
+TEST(LedgerTest, ARunningPodUsesIdleResources) {
   for (const PodStatus status :
        {PodStatus::kRunning, PodStatus::kBound, PodStatus::kBinding, PodStatus::kAllocated}) {
     Ledger ledger;
@@ -36,7 +36,7 @@ TEST(LedgerTest, APodThatStaysTakesWhatIsIdle) {
   }
 }
 
-TEST(LedgerTest, APodThatLeavesPromisesWhatItHolds) {
+TEST(LedgerTest, ATerminatingPodReleasesItsResources) {
   Ledger ledger;
   ledger.Charge(PodStatus::kReleasing);
   EXPECT_THAT(ledger.idle, ElementsAre(7000, 0, 6, 109, 0));
@@ -44,14 +44,14 @@ TEST(LedgerTest, APodThatLeavesPromisesWhatItHolds) {
   EXPECT_THAT(ledger.releasing, ElementsAre(1000, 0, 2, 1, 0));
 }
 
-TEST(LedgerTest, AnOverduePodPromisesNothing) {
+TEST(LedgerTest, AnOverduePodReleasesNothing) {
   Ledger ledger;
   ledger.Charge(PodStatus::kStuckInReleasing);
   EXPECT_THAT(ledger.idle, ElementsAre(7000, 0, 6, 109, 0));
   EXPECT_THAT(ledger.releasing, ElementsAre(0, 0, 0, 0, 0));
 }
 
-TEST(LedgerTest, APipelinedPodTakesOfWhatIsReleasingAndMayOverdrawIt) {
+TEST(LedgerTest, APipelinedPodUsesReleasingResourcesAndMayOverdrawThem) {
   Ledger ledger;
   ledger.Charge(PodStatus::kPipelined);
   EXPECT_THAT(ledger.idle, ElementsAre(8000, 0, 8, 110, 0));
@@ -59,21 +59,22 @@ TEST(LedgerTest, APipelinedPodTakesOfWhatIsReleasingAndMayOverdrawIt) {
   EXPECT_THAT(ledger.releasing, ElementsAre(-1000, 0, -2, -1, 0));
 }
 
-TEST(LedgerTest, TracksOnlyWhatTheNodeOffers) {  // spec 3 N3: memory and licences are not offered
+// spec 3 N3: memory and licences are not offered
+TEST(LedgerTest, TracksOnlyResourcesThatTheNodeOffers) {
   Ledger ledger;
   ledger.Charge(PodStatus::kRunning);
   EXPECT_EQ(ledger.idle[1], 0);
   EXPECT_EQ(ledger.used[4], 0);
 }
 
-TEST(LedgerTest, TheGpusTakenCanDifferFromTheGpusAskedFor) {
+TEST(LedgerTest, TheUsedGpusMayDifferFromTheRequestedGpus) {
   Ledger ledger;
   ledger.Charge(PodStatus::kRunning, /*gpus=*/0);
   EXPECT_EQ(ledger.idle[2], 8);
   EXPECT_EQ(ledger.idle[0], 7000);
 }
 
-TEST(LedgerTest, TakingAPodOutIsTheMirrorOfPuttingItIn) {
+TEST(LedgerTest, RemovingAPodReversesAddingIt) {
   for (const PodStatus status : {PodStatus::kRunning, PodStatus::kReleasing, PodStatus::kPipelined,
                                  PodStatus::kStuckInReleasing}) {
     Ledger ledger;

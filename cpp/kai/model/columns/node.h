@@ -1,7 +1,7 @@
 // The columns of nodes.
 //
 //   MatchesNode(constraint, labels, nodes.name[node], cluster_.names())
-//   cluster_.GpusAskedOn(pod_class, node)
+//   cluster_.GpusRequestedOn(pod_class, node)
 //
 // Invariants: ids are 0 to size()-1: when a node is removed, the last node gets its id. During a
 // cycle only the ledger and shared_gpus change, through a Statement. Cost: an access to an array.
@@ -47,7 +47,7 @@ struct NodeClass {
   std::vector<InternedTaint> taints;
   uint8_t state = 0;  // NodeStateBits
   bool cpu_only = false;
-  bool knows_gpu_memory = false;  // the memory of each of its devices (spec 3 G1)
+  bool has_gpu_memory = false;  // the memory of each of its devices (spec 3 G1)
   bool has_dra_gpus = false;
   MigMode mig = MigMode::kOff;
   bool gpu_worker = false;

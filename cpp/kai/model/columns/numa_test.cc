@@ -5,13 +5,13 @@
 namespace kai::numa_test {
 namespace {
 
-TEST(ForPeopleTest, DividesWhatIsCountedInThousandths) {  // cores, and scalars of other vendors
+TEST(ForPeopleTest, DividesResourcesCountedInThousandths) {  // cores, and scalars of other vendors
   ResourceSlots slots;
   EXPECT_EQ(ForPeople(slots, kCpuSlot, 1500), 1.5);
   EXPECT_EQ(ForPeople(slots, slots.Add("example.com/fpga"), 2000), 2);
 }
 
-TEST(ForPeopleTest, LeavesWhatIsCountedWhole) {
+TEST(ForPeopleTest, KeepsResourcesCountedInUnits) {
   ResourceSlots slots;
   for (const ResourceSlot slot : {kMemorySlot, kGpuSlot, kPodsSlot})
     EXPECT_EQ(ForPeople(slots, slot, 2000), 2000) << slots.Name(slot);

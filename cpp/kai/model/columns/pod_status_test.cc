@@ -41,7 +41,7 @@ TEST(PodStatusTest, BelongsToTheGroupsOfTheTable) {
   }
 }
 
-TEST(StatusCountsTest, AddUpTheSameGroups) {
+TEST(StatusCountsTest, SumTheSameGroups) {
   StatusCounts counts;
   int32_t active_used = 0, active_allocated = 0, alive = 0, allocated = 0, step = 1;
   for (const Row& row : kTable) {

@@ -20,7 +20,7 @@ TEST(ResourceSlotsTest, StartWithCpuMemoryGpuAndPods) {  // spec 3 R25
   EXPECT_EQ(slots.Find("pods"), kPodsSlot);
 }
 
-TEST(ResourceSlotsTest, TakeWholeGpusOfEitherVendorAsOne) {  // spec 3 R5, R28
+TEST(ResourceSlotsTest, WholeGpusOfBothVendorsShareASlot) {  // spec 3 R5, R28
   ResourceSlots slots;
   EXPECT_EQ(slots.Find("nvidia.com/gpu"), kGpuSlot);
   EXPECT_EQ(slots.Add("amd.com/gpu"), kGpuSlot);
@@ -28,7 +28,7 @@ TEST(ResourceSlotsTest, TakeWholeGpusOfEitherVendorAsOne) {  // spec 3 R5, R28
 }
 
 // In KAI every name that ends in "gpu" overwrites real GPUs (spec 3 R27).
-TEST(ResourceSlotsTest, GiveOtherVendorsDevicesASlotOfTheirOwn) {
+TEST(ResourceSlotsTest, DevicesOfOtherVendorsHaveTheirOwnSlot) {
   ResourceSlots slots;
   const ResourceSlot other = slots.Add("example.com/gpu");
   EXPECT_NE(other, kGpuSlot);
@@ -63,7 +63,7 @@ TEST(MigTest, CountsNothingForAnyOtherName) {  // spec 3 M3, T6
   }
 }
 
-TEST(MigTest, CountsThePartOfItsGpuWhereThatIsAskedFor) {
+TEST(MigTest, CountsAPartOfItsGpuIfMigCountIsParts) {
   const auto part = [](std::string_view name) { return MigGpuEquivalents(name, MigCount::kParts); };
   EXPECT_EQ(part("nvidia.com/mig-1g.5gb"), 1.0 / 7);
   EXPECT_EQ(part("nvidia.com/mig-3g.20gb"), 3.0 / 7);
@@ -101,7 +101,7 @@ TEST(ResourceTableTest, KeepsRowsApart) {
   EXPECT_THAT(table[NodeId(2)], ElementsAre(0, 0, 0));
 }
 
-TEST(FitsTest, EqualFitsAndAUnitMoreDoesNot) {  // spec 3 T9
+TEST(FitsTest, AnEqualRequestFitsAndOneUnitMoreDoesNot) {  // spec 3 T9
   const std::array<double, 2> room = {1000, 4096};
   EXPECT_TRUE(Fits(std::array<double, 2>{1000, 4096}, room));
   EXPECT_FALSE(Fits(std::array<double, 2>{1001, 4096}, room));
@@ -115,7 +115,7 @@ TEST(FitsTest, ANegativeElementRefusesEveryPod) {  // spec 3 R26
   EXPECT_TRUE(FitsSum(std::array<double, 3>{1, 0, 1}, room, std::array<double, 3>{0, 1, 0}));
 }
 
-TEST(FitsTest, WhatIsReleasingCountsForLater) {  // spec 3 N9
+TEST(FitsTest, ReleasingResourcesCountForLater) {  // spec 3 N9
   const std::array<double, 1> idle = {1};
   EXPECT_TRUE(FitsSum(std::array<double, 1>{3}, idle, std::array<double, 1>{2}));
   EXPECT_FALSE(FitsSum(std::array<double, 1>{4}, idle, std::array<double, 1>{2}));

@@ -47,7 +47,7 @@ void ExpectGpu(const SharedGpu& gpu, int64_t used, int64_t allocated, int64_t re
   EXPECT_EQ(gpu.releasing, releasing);
 }
 
-TEST(SharedGpuTest, TheFirstSharerTakesAWholeDeviceAndTheNextOnesTakeNone) {
+TEST(SharedGpuTest, TheFirstSharerUsesAWholeDeviceAndTheNextOnesNone) {
   Node node(2);
   node.Add(0, 50, PodStatus::kRunning);
   EXPECT_EQ(node.idle, 1);
@@ -59,7 +59,8 @@ TEST(SharedGpuTest, TheFirstSharerTakesAWholeDeviceAndTheNextOnesTakeNone) {
   EXPECT_EQ(node.idle, 1);
 }
 
-TEST(SharedGpuTest, ADeviceIsBeingFreedOnceAllPodsLeaveIt) {  // the worked ledger of spec 3 N7
+// the worked ledger of spec 3 N7
+TEST(SharedGpuTest, ADeviceIsBeingFreedOnceAllItsPodsAreTerminating) {
   Node node(2);
   node.Add(0, 50, PodStatus::kRunning);
   node.Add(0, 50, PodStatus::kRunning);
@@ -85,7 +86,7 @@ TEST(SharedGpuTest, ADeviceIsBeingFreedOnceAllPodsLeaveIt) {  // the worked ledg
   EXPECT_FALSE(node.gpus[1].Holds(kMib, 1));
 }
 
-TEST(SharedGpuTest, APodBesideLeavingPodsMayHaveToWaitForThem) {  // spec 3 S5
+TEST(SharedGpuTest, APodBesideTerminatingPodsMayHaveToWaitForThem) {  // spec 3 S5
   Node node(2);
   node.Add(0, 50, PodStatus::kRunning);
   node.Add(0, 50, PodStatus::kRunning);
@@ -95,7 +96,7 @@ TEST(SharedGpuTest, APodBesideLeavingPodsMayHaveToWaitForThem) {  // spec 3 S5
   EXPECT_FALSE(node.gpus[0].HoldsNow(kMib, 50));
 }
 
-TEST(SharedGpuTest, APromiseBesideALeavingPodIsTakenFromWhatItGivesBack) {  // spec 3 T8
+TEST(SharedGpuTest, APipelinedPodUsesThePartThatATerminatingPodFrees) {  // spec 3 T8
   Node node(2);
   node.Add(0, 20, PodStatus::kRunning);
   node.Add(0, 50, PodStatus::kReleasing);
@@ -104,7 +105,7 @@ TEST(SharedGpuTest, APromiseBesideALeavingPodIsTakenFromWhatItGivesBack) {  // s
   EXPECT_EQ(std::pair(node.idle, node.releasing), std::pair(1.0, 0.0));
 }
 
-TEST(SharedGpuTest, ANewPodKeepsADeviceThatAllPodsWereLeaving) {
+TEST(SharedGpuTest, ANewPodKeepsADeviceWithOnlyTerminatingPods) {
   Node node(1);
   node.Add(0, 50, PodStatus::kReleasing);
   EXPECT_EQ(std::pair(node.idle, node.releasing), std::pair(0.0, 1.0));
@@ -122,7 +123,7 @@ TEST(SharedGpuTest, ADeviceThatIsLabelledButNotAllocatableHidesASharer) {  // sp
   EXPECT_EQ(node.idle, 7);
 }
 
-TEST(SharedGpuTest, TakingSharersOutInReverseLeadsBackToTheStart) {  // spec 3 T7
+TEST(SharedGpuTest, RemovingSharersInReverseRestoresTheStart) {  // spec 3 T7
   // This excludes promises: KAI counts the device of a promise twice, so code that undoes changes
   // must keep the old values.
   for (uint32_t seed = 0; seed < 2000; ++seed) {

@@ -27,16 +27,16 @@ std::string_view CodeOfPodRefusals(const std::vector<PodRefusal>& refusals) {
 // The most useful code first: missing GPUs, then other missing resources.
 std::string_view CodeOf(const NoNodeCause& cause) {
   if (!cause.pod.empty()) return CodeOfPodRefusals(cause.pod);
-  bool lacks_gpus = false, lacks_others = false, is_unsaid = !cause.refusals.empty();
+  bool lacks_gpus = false, lacks_others = false, is_without_text = !cause.refusals.empty();
   for (const auto& [refusal, nodes] : cause.refusals) {
     const bool is_shortage = refusal.cause() == Refusal::kShortage;
     lacks_gpus |= is_shortage && refusal.slot() == kGpuSlot;
     lacks_others |= is_shortage || refusal.cause() == Refusal::kNotEnoughGpuMemory;
-    is_unsaid &= refusal.cause() == Refusal::kUnsaid;
+    is_without_text &= refusal.cause() == Refusal::kWithoutText;
   }
   if (lacks_gpus) return reason_codes::kNotEnoughGpus;
   if (lacks_others) return reason_codes::kNotEnoughResources;
-  if (is_unsaid && cause.named.empty()) return reason_codes::kNotEnoughGpus;
+  if (is_without_text && cause.named.empty()) return reason_codes::kNotEnoughGpus;
   const bool lacks_devices = std::ranges::any_of(cause.named, [](const auto& each) {
     return HoldsAny<ClaimIsElsewhere, NoDevicesForClaims, ClaimsFail>(each.first);
   });

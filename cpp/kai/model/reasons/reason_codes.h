@@ -1,6 +1,6 @@
 // The stable codes for why something waits: programs may rely on them (docs/reference/reasons.md).
 //
-//   EXPECT_EQ(told.code, reason_codes::kOverLimit);
+//   EXPECT_EQ(error.code, reason_codes::kOverLimit);
 //
 // Invariants: a code keeps its meaning. Cost: none. Threads: constants.
 #ifndef KAI_MODEL_REASONS_REASON_CODES_H_

@@ -28,7 +28,7 @@ namespace kai {
 // ---- why a node refuses a pod
 
 // A cause that thousands of nodes may have: a number, so that counting needs no text. Each resource
-// has two numbers. A new cause is added before kUnsaid, with a row in texts/refusal_words.cc.
+// has two numbers. A new cause is added before kWithoutText, with a row in texts/refusal_words.cc.
 class Refusal {
  public:
   enum Cause : int32_t {
@@ -59,7 +59,7 @@ class Refusal {
     kOtherZone,
     kNotNumaAligned,
     kRefusedByPolicy,  // a policy that is a function
-    kUnsaid,           // KAI has no text for it (spec 3 E5): GPUs that claims hold
+    kWithoutText,      // KAI has no text for it (spec 3 E5): GPUs that claims hold
     kVolumes,          // the first number of OfVolumes()
     kCauses = kVolumes + 3 * 3 - 1,
     kShortage = kCauses  // not a code: cause() of NotEnough()

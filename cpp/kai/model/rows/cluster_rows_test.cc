@@ -11,7 +11,7 @@
 namespace kai::cluster_rows_test {
 namespace {
 
-TEST(SwapNodeNamesTest, WhatStandsOnANodeMovesWithIt) {
+TEST(SwapNodeNamesTest, ObjectsOfANodeMoveWithIt) {
   ClusterRows rows;
   rows.nodes.resize(2);
   rows.nodes[0].name = "n1";
@@ -31,7 +31,7 @@ TEST(SwapNodeNamesTest, WhatStandsOnANodeMovesWithIt) {
   EXPECT_EQ(rows.bind_requests[0].node, "n1");
 }
 
-TEST(SwapNodeNamesTest, TwiceIsAsBefore) {
+TEST(SwapNodeNamesTest, SwappingTwiceRestoresTheRows) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const ClusterRows before = MakeRandomCluster(seed);
     if (before.nodes.size() < 2) continue;

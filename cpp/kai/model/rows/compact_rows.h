@@ -66,7 +66,7 @@ class SharedValues {
 
   Pointer Share(T&& value) {
     const size_t hash = HashOfPart(value);
-    const auto known = values_.find(Wanted{hash, &value});
+    const auto known = values_.find(Lookup{hash, &value});
     if (known != values_.end()) return known->value;
     if (values_.size() >= sweep_at_) Sweep();
     return values_.insert({hash, std::make_shared<const T>(std::move(value))}).first->value;
@@ -74,7 +74,7 @@ class SharedValues {
   // For a row that is removed.
   void Release(Pointer value) {
     if (value.use_count() != 2) return;  // the row's pointer and ours
-    values_.erase(values_.find(Wanted{HashOfPart(*value), value.get()}));
+    values_.erase(values_.find(Lookup{HashOfPart(*value), value.get()}));
     ShrinkIfSparse(&values_);
   }
   size_t size() const { return values_.size(); }
@@ -85,22 +85,22 @@ class SharedValues {
     size_t hash;
     Pointer value;
   };
-  struct Wanted {
+  struct Lookup {
     size_t hash;
     const T* value;
   };
   struct Hash {
     using is_transparent = void;
     size_t operator()(const Entry& entry) const { return entry.hash; }
-    size_t operator()(const Wanted& wanted) const { return wanted.hash; }
+    size_t operator()(const Lookup& wanted) const { return wanted.hash; }
   };
   struct Equal {
     using is_transparent = void;
     bool operator()(const Entry& a, const Entry& b) const { return a.value == b.value; }
-    bool operator()(const Entry& a, const Wanted& b) const {
+    bool operator()(const Entry& a, const Lookup& b) const {
       return a.hash == b.hash && *a.value == *b.value;
     }
-    bool operator()(const Wanted& a, const Entry& b) const { return operator()(b, a); }
+    bool operator()(const Lookup& a, const Entry& b) const { return operator()(b, a); }
   };
 
   // Drops values that no row uses any more. So there are never more unused values than used ones.

@@ -20,7 +20,7 @@ PodRow Row(int number) {
   return row;
 }
 
-TEST(CompactPodTest, SaysWhatItsRowSaid) {
+TEST(CompactPodTest, ExpandsToItsRow) {
   RowParts parts;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     for (const PodRow& row : MakeRandomCluster(seed).pods) {
@@ -32,7 +32,7 @@ TEST(CompactPodTest, SaysWhatItsRowSaid) {
   }
 }
 
-TEST(CompactPodTest, EqualsWhatSaysTheSame) {
+TEST(CompactPodTest, EqualsTheCompactFormOfAnEqualRow) {
   RowParts parts, others;
   const CompactPod pod = parts.Compact(Row(1));
   EXPECT_EQ(pod.spec->requests[0].second, 1000);
@@ -51,7 +51,7 @@ TEST(CompactPodTest, EqualsWhatSaysTheSame) {
   EXPECT_TRUE(is_other([](PodRow* row) { row->gpu_groups = {"g"}; }));
 }
 
-TEST(CompactPodTest, HasWhatIsAlikeOnce) {
+TEST(CompactPodTest, StoresEqualPartsOnce) {
   RowParts parts;
   const CompactPod a = parts.Compact(Row(1));
   const CompactPod b = parts.Compact(Row(2));
@@ -60,7 +60,7 @@ TEST(CompactPodTest, HasWhatIsAlikeOnce) {
   EXPECT_EQ(a.extras, b.extras);
 }
 
-TEST(SharedValuesTest, GivesBackWhatNobodyHas) {
+TEST(SharedValuesTest, ReleasesUnusedValues) {
   SharedValues<StringPairs> values;
   const auto kept = values.Share({{"kept", "1"}});
   for (int i = 0; i < 100'000; ++i) values.Share({{"passing", StrCat(i)}});

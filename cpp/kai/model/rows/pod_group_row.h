@@ -32,14 +32,14 @@ struct TopologyConstraintRow {
 };
 
 // The number of domains of its preferred level that a pod group should use, from its annotations.
-struct DomainWishRow {
+struct DomainCountRow {
   int64_t least = 0;
   int64_t most = 0;  // 0: any number
   bool balanced = false;
 
   bool Any() const { return least > 1 || most > 0 || balanced; }
 
-  friend bool operator==(const DomainWishRow&, const DomainWishRow&) = default;
+  friend bool operator==(const DomainCountRow&, const DomainCountRow&) = default;
 };
 
 struct SubGroupRow {
@@ -88,7 +88,7 @@ struct PodGroupSpecRow {
   std::optional<int64_t> min_sub_group;
   std::vector<SubGroupRow> sub_groups;
   TopologyConstraintRow topology;
-  DomainWishRow domain_wish;
+  DomainCountRow domain_count;
   std::optional<int64_t> preemption_delay_ns;
   std::optional<int64_t> staleness_grace_ns;
   std::optional<int64_t> scheduling_backoff;

@@ -17,7 +17,7 @@ int32_t CountPods(const Cluster& cluster, double gpus) {
   return CountPodsOn(cluster, NodeId(0), largest);
 }
 
-TEST(CountPodsOnTest, WhatIsIdleAndWhatIsBeingFreedCounts) {
+TEST(CountPodsOnTest, IdleResourcesAndThoseBeingFreedCount) {
   const auto cluster = MakeCluster()
                            .Node("n1", {.gpus = 8})
                            .Running("ns/a", {.gpus = 3, .node = "n1"})

@@ -64,7 +64,7 @@ TEST_F(DomainTreeTest, EqualRacksOfTwoZonesAreTwoDomains) {  // spec 4 T7
   EXPECT_EQ(tree().ParentOf(Named("z2.r1")), Named("z2"));
 }
 
-TEST_F(DomainTreeTest, ChildrenAndNodesOfADomainArePiecesOfLists) {
+TEST_F(DomainTreeTest, ChildrenAndNodesOfADomainAreRangesOfLists) {
   EXPECT_EQ(tree().FirstChild(Named("z1")), Named("z1.r1"));
   EXPECT_EQ(tree().Next(Named("z1.r1")), Named("z1.r2"));
   EXPECT_FALSE(tree().Next(Named("z1.r2")).valid());
@@ -75,7 +75,7 @@ TEST_F(DomainTreeTest, ChildrenAndNodesOfADomainArePiecesOfLists) {
               ElementsAre("no-rack", "n1", "n4", "n3"));
 }
 
-TEST_F(DomainTreeTest, ANodeCountsDownToTheFirstLabelThatItLacks) {  // spec 4 T6
+TEST_F(DomainTreeTest, ANodeCountsForTheLevelsAboveItsFirstMissingLabel) {  // spec 4 T6
   const NodeId no_rack = NodeNamed(*cluster_, "no-rack");
   EXPECT_EQ(tree().DomainOf(no_rack), Named("z1"));
   EXPECT_FALSE(tree().IsWhole(no_rack));
@@ -86,7 +86,7 @@ TEST_F(DomainTreeTest, ANodeCountsDownToTheFirstLabelThatItLacks) {  // spec 4 T
   EXPECT_EQ(whole.NodesOf(DomainTree::kRoot).size(), size_t{4});
 }
 
-TEST_F(DomainTreeTest, DomainsMeetInTheNarrowestThatHoldsBoth) {
+TEST_F(DomainTreeTest, TheCommonDomainIsTheNarrowestThatContainsBoth) {
   EXPECT_EQ(tree().CommonOf(Named("z1.r1"), Named("z1.r2")), Named("z1"));
   EXPECT_EQ(tree().CommonOf(Named("z1.r1"), Named("z2.r1")), DomainTree::kRoot);
   EXPECT_EQ(tree().CommonOf(Named("z1"), Named("z1.r2")), Named("z1"));
@@ -94,7 +94,7 @@ TEST_F(DomainTreeTest, DomainsMeetInTheNarrowestThatHoldsBoth) {
   EXPECT_EQ(tree().AncestorAt(Named("z1.r2"), 0), DomainTree::kRoot);
 }
 
-TEST(TopologyConstraintTest, LevelsAreKnownByLabelAndByAlias) {  // spec 4 T4
+TEST(TopologyConstraintTest, LevelsAreFoundByLabelAndByAlias) {  // spec 4 T4
   ClusterMaker maker = MakeCluster().Add(ZonesAndRacks()).Node("n").Pending("ns/g");
   maker.rows().pod_groups.back().topology = {
       .topology = "t", .required_level = "z", .preferred_level = "rack"};
@@ -106,7 +106,7 @@ TEST(TopologyConstraintTest, LevelsAreKnownByLabelAndByAlias) {  // spec 4 T4
   EXPECT_EQ(constraint.preferred_depth, 2);
 }
 
-TEST(TopologyConstraintTest, WhatDoesNotExistIsSaidToBeUnknown) {
+TEST(TopologyConstraintTest, MissingTopologiesAndLevelsAreUnknown) {
   ClusterMaker maker = MakeCluster().Add(ZonesAndRacks()).Node("n").Pending("ns/g").Pending("ns/h");
   maker.rows().pod_groups[0].topology = {
       .topology = "t", .required_level = "row", .preferred_level = ""};
@@ -118,7 +118,7 @@ TEST(TopologyConstraintTest, WhatDoesNotExistIsSaidToBeUnknown) {
   EXPECT_FALSE(constraints[TopologyConstraintId(1)].tree.valid());
 }
 
-TEST(TopologyConstraintTest, LevelsWithoutATopologyAskForNothing) {  // spec 4 C5
+TEST(TopologyConstraintTest, LevelsWithoutATopologySetNoConstraint) {  // spec 4 C5
   ClusterMaker maker = MakeCluster().Add(ZonesAndRacks()).Node("n").Pending("ns/g");
   maker.rows().pod_groups.back().topology = {
       .topology = "", .required_level = "zone", .preferred_level = ""};

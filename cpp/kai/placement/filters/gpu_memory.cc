@@ -14,9 +14,10 @@ class GpuMemoryFilter final : public Filter {
   }
 
   bool Check(PodClassId, NodeId node, FitReport* report) const override {
-    const bool knows = cluster_.node_classes()[cluster_.nodes().node_class[node]].knows_gpu_memory;
-    if (!knows && report != nullptr) report->Count(Refusal::kGpuMemoryUnknown);
-    return knows;
+    const bool has_memory =
+        cluster_.node_classes()[cluster_.nodes().node_class[node]].has_gpu_memory;
+    if (!has_memory && report != nullptr) report->Count(Refusal::kGpuMemoryUnknown);
+    return has_memory;
   }
 
  private:

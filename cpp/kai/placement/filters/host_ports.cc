@@ -5,7 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "kai/placement/filters/filters.h"
-#include "kai/placement/standing.h"
+#include "kai/placement/placed_pods.h"
 
 namespace kai {
 namespace {
@@ -23,7 +23,7 @@ class HostPortFilter final : public Filter, private Listener {
       }
     }
     if (rivals_.empty()) return;
-    ForEachStanding(cluster, [&](PodId pod, NodeId node, bool is_leaving) {
+    ForEachPlacedPod(cluster, [&](PodId pod, NodeId node, bool is_leaving) {
       Count(pod, node, {.all = 1, .leaving = is_leaving ? 1 : 0}, 1);
     });
   }
@@ -33,7 +33,7 @@ class HostPortFilter final : public Filter, private Listener {
   }
 
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
-    const bool is_free = !AnyRival(pod_class, node, [&](const StandingChange& taken) {
+    const bool is_free = !AnyRival(pod_class, node, [&](const PodCountChange& taken) {
       return taken.all > (leaving_count_ ? 0 : taken.leaving);
     });
     if (!is_free && report != nullptr) report->Count(Refusal::kNoFreePorts);
@@ -42,7 +42,7 @@ class HostPortFilter final : public Filter, private Listener {
 
   bool MustWait(PodClassId pod_class, NodeId node) const override {
     return !leaving_count_ &&
-           AnyRival(pod_class, node, [](const StandingChange& taken) { return taken.leaving > 0; });
+           AnyRival(pod_class, node, [](const PodCountChange& taken) { return taken.leaving > 0; });
   }
 
   Listener* listener() override { return rivals_.empty() ? nullptr : this; }
@@ -63,25 +63,25 @@ class HostPortFilter final : public Filter, private Listener {
     });
   }
 
-  void Count(PodId pod, NodeId node, const StandingChange& by, int32_t sign) {
+  void Count(PodId pod, NodeId node, const PodCountChange& by, int32_t sign) {
     for (const HostPortId port : PortsOf(cluster_.pods().pod_class[pod])) {
-      StandingChange& taken = taken_[{node, port}];
+      PodCountChange& taken = taken_[{node, port}];
       taken.all += sign * by.all;
       taken.leaving += sign * by.leaving;
     }
   }
 
   void Applied(const Change& change) override {
-    Count(change.pod, change.to_node, StandingChangeOf(change), 1);
+    Count(change.pod, change.to_node, PodCountChangeOf(change), 1);
   }
   void Undone(const Change& change) override {
-    Count(change.pod, change.to_node, StandingChangeOf(change), -1);
+    Count(change.pod, change.to_node, PodCountChangeOf(change), -1);
   }
 
   const Cluster& cluster_;
   bool leaving_count_;
   IndexVector<HostPortId, std::vector<HostPortId>> rivals_;  // colliding ports, including itself
-  absl::flat_hash_map<std::pair<NodeId, HostPortId>, StandingChange> taken_;  // looked up only
+  absl::flat_hash_map<std::pair<NodeId, HostPortId>, PodCountChange> taken_;  // looked up only
 };
 
 }  // namespace

@@ -24,24 +24,24 @@ std::string AnswerBeside(const HostPort& there, const HostPort& wanted) {
   return AnswerOf(*MakeHostPortFilter(*cluster, Leaving::kMakeRoom), *cluster, "ns/p-0", "n");
 }
 
-TEST(HostPortFilterTest, APortOfTheNodeServesOnePod) {
+TEST(HostPortFilterTest, AHostPortIsUsedByOnePod) {
   EXPECT_EQ(AnswerBeside(Port(80), Port(80)), kTaken);
   EXPECT_EQ(AnswerBeside(Port(80), Port(81)), "");
 }
 
-TEST(HostPortFilterTest, ProtocolsHavePortsOfTheirOwn) {
+TEST(HostPortFilterTest, ProtocolsHaveTheirOwnPorts) {
   EXPECT_EQ(AnswerBeside(Port(53), Port(53, "", "UDP")), "");
   EXPECT_EQ(AnswerBeside(Port(53, "", ""), Port(53)), kTaken) << "TCP is the default";
 }
 
-TEST(HostPortFilterTest, AddressesHavePortsOfTheirOwnAndEveryAddressHasThemAll) {
+TEST(HostPortFilterTest, AddressesHaveTheirOwnPortsAndTheWildcardConflictsWithAll) {
   EXPECT_EQ(AnswerBeside(Port(80, "10.0.0.1"), Port(80, "10.0.0.2")), "");
   EXPECT_EQ(AnswerBeside(Port(80, "10.0.0.1"), Port(80, "10.0.0.1")), kTaken);
   EXPECT_EQ(AnswerBeside(Port(80), Port(80, "10.0.0.1")), kTaken);
   EXPECT_EQ(AnswerBeside(Port(80, "10.0.0.1"), Port(80, "0.0.0.0")), kTaken);
 }
 
-TEST(HostPortFilterTest, AsksNothingOfPodsWithoutPorts) {
+TEST(HostPortFilterTest, IsSkippedForPodsWithoutPorts) {
   const auto cluster = MakeCluster()
                            .Node("n")
                            .Pending("ns/p")
@@ -97,7 +97,7 @@ TEST(HostPortFilterTest, AnEvictedPodFreesItsPortForOneThatWaits) {  // spec 2 W
   EXPECT_EQ(as_kai.Find("ns/p-0"), "nowhere");
 }
 
-TEST(HostPortFilterTest, APromisedPortIsTaken) {
+TEST(HostPortFilterTest, APipelinedPodUsesItsPort) {
   Rooms rooms(MakeCluster()
                   .Node("n")
                   .Releasing("ns/there", {.node = "n", .host_ports = {Port(80)}})
@@ -108,7 +108,7 @@ TEST(HostPortFilterTest, APromisedPortIsTaken) {
   EXPECT_EQ(rooms.Find("ns/p-1"), "nowhere");
 }
 
-TEST(HostPortFilterTest, APodThatShouldBeGoneByNowKeepsItsPort) {
+TEST(HostPortFilterTest, AnOverduePodKeepsItsPort) {
   Rooms rooms(MakeCluster()
                   .Node("n")
                   .Releasing("ns/there", {.node = "n", .host_ports = {Port(80)}})
@@ -118,7 +118,7 @@ TEST(HostPortFilterTest, APodThatShouldBeGoneByNowKeepsItsPort) {
   EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
 }
 
-TEST(HostPortFilterTest, APodThatMovesTakesThePortThereAndLeavesItHere) {
+TEST(HostPortFilterTest, APodThatMovesUsesThePortOfItsNewNodeAndFreesTheOldOne) {
   Rooms rooms(MakeCluster()
                   .Node("n1")
                   .Node("n2")

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "kai/placement/filters/filters.h"
-#include "kai/placement/standing.h"
+#include "kai/placement/placed_pods.h"
 
 namespace kai {
 namespace {
@@ -22,7 +22,7 @@ class InterPodAffinityFilter final : public Filter, private Listener {
     }
     if (leaving == Leaving::kStillCount || affinity_.empty()) return;
     leaving_ = affinity_.WithoutPods();
-    ForEachStanding(cluster, [&](PodId pod, NodeId node, bool is_leaving) {
+    ForEachPlacedPod(cluster, [&](PodId pod, NodeId node, bool is_leaving) {
       if (is_leaving) leaving_->Count(cluster.ClassOf(pod), node, 1);
     });
   }
@@ -111,7 +111,7 @@ class InterPodAffinityFilter final : public Filter, private Listener {
   void Applied(const Change& change) override { CountLeaving(change, 1); }
   void Undone(const Change& change) override { CountLeaving(change, -1); }
   void CountLeaving(const Change& change, int32_t sign) {
-    const int32_t by = sign * StandingChangeOf(change).leaving;
+    const int32_t by = sign * PodCountChangeOf(change).leaving;
     if (by != 0) leaving_->Count(cluster_.ClassOf(change.pod), change.to_node, by);
   }
 

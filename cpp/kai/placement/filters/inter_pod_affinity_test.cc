@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kZone[] = "zone";
 constexpr char kHost[] = "host";
-constexpr char kNoFriends[] = "node(s) didn't match pod affinity rules";
+constexpr char kNoAffinity[] = "node(s) didn't match pod affinity rules";
 constexpr char kKeepsAway[] = "node(s) didn't match pod anti-affinity rules";
 constexpr char kKeptAway[] = "node(s) didn't satisfy existing pods anti-affinity rules";
 
@@ -46,18 +46,18 @@ std::string AnswerFor(const Cluster& cluster, std::string_view node,
   return AnswerOf(*MakeInterPodAffinityFilter(cluster, leaving), cluster, pod, node);
 }
 
-TEST(InterPodAffinityFilterTest, AffinityWantsAFriendInTheSameDomain) {
+TEST(InterPodAffinityFilterTest, AffinityRequiresASelectedPodInTheSameDomain) {
   const auto cluster = Zones()
                            .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
                            .Pending("ns/p", {.affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
                            .Build();
   EXPECT_EQ(AnswerFor(*cluster, "a1"), "");
   EXPECT_EQ(AnswerFor(*cluster, "a2"), "");
-  EXPECT_EQ(AnswerFor(*cluster, "b1"), kNoFriends);
-  EXPECT_EQ(AnswerFor(*cluster, "lone"), kNoFriends);
+  EXPECT_EQ(AnswerFor(*cluster, "b1"), kNoAffinity);
+  EXPECT_EQ(AnswerFor(*cluster, "lone"), kNoAffinity);
 }
 
-TEST(InterPodAffinityFilterTest, AntiAffinityAvoidsTheWholeDomain) {
+TEST(InterPodAffinityFilterTest, AntiAffinityExcludesTheWholeDomain) {
   const auto cluster =
       Zones()
           .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
@@ -72,7 +72,7 @@ TEST(InterPodAffinityFilterTest, AntiAffinityAvoidsTheWholeDomain) {
   EXPECT_EQ(AnswerFor(*cluster, "a2", "ns/q-0"), "");
 }
 
-TEST(InterPodAffinityFilterTest, PodsThatAreThereKeepOthersAway) {
+TEST(InterPodAffinityFilterTest, AntiAffinityOfPlacedPodsExcludesOtherPods) {
   const auto cluster =
       Zones()
           .Running("ns/shy",
@@ -87,7 +87,7 @@ TEST(InterPodAffinityFilterTest, PodsThatAreThereKeepOthersAway) {
   EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/other-0"), "");
 }
 
-TEST(InterPodAffinityFilterTest, ThePodsOwnWordComesBeforeThatOfOthers) {
+TEST(InterPodAffinityFilterTest, TheAntiAffinityOfThePodIsReportedBeforeThatOfOthers) {
   const auto cluster =
       Zones()
           .Running("ns/shy", {.node = "a1",
@@ -99,17 +99,17 @@ TEST(InterPodAffinityFilterTest, ThePodsOwnWordComesBeforeThatOfOthers) {
   EXPECT_EQ(AnswerFor(*cluster, "a1"), kKeepsAway);
 }
 
-TEST(InterPodAffinityFilterTest, TheFirstOfASeriesMayStandAnywhereInADomain) {
+TEST(InterPodAffinityFilterTest, TheFirstPodOfASeriesMayBePlacedInAnyDomain) {
   const auto cluster = Zones()
                            .Pending("ns/p", {.labels = {{"app", "web"}},
                                              .affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
                            .Build();
   EXPECT_EQ(AnswerFor(*cluster, "a1"), "");
   EXPECT_EQ(AnswerFor(*cluster, "b1"), "");
-  EXPECT_EQ(AnswerFor(*cluster, "lone"), kNoFriends) << "without a zone there is no first pod";
+  EXPECT_EQ(AnswerFor(*cluster, "lone"), kNoAffinity) << "without a zone there is no first pod";
 }
 
-TEST(InterPodAffinityFilterTest, TheSecondOfASeriesGoesWhereTheFirstIs) {
+TEST(InterPodAffinityFilterTest, TheSecondPodOfASeriesIsPlacedInTheDomainOfTheFirst) {
   const auto cluster = Zones()
                            .Pending("ns/p", {.pods = 2,
                                              .labels = {{"app", "web"}},
@@ -118,21 +118,21 @@ TEST(InterPodAffinityFilterTest, TheSecondOfASeriesGoesWhereTheFirstIs) {
   const auto statement = Statement::Open(cluster.get(), {});
   const Statement::Checkpoint start = statement->Mark();
   statement->Place(PodNamed(*cluster, "ns/p-0"), NodeNamed(*cluster, "b1"));
-  EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/p-1"), kNoFriends);
+  EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/p-1"), kNoAffinity);
   EXPECT_EQ(AnswerFor(*cluster, "b1", "ns/p-1"), "");
   statement->RollBackTo(start);
   EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/p-1"), "") << "the first pod is gone again";
 }
 
-TEST(InterPodAffinityFilterTest, APodThatWantsOthersIsNoFirstOfASeries) {
+TEST(InterPodAffinityFilterTest, APodThatSelectsOtherPodsIsNoFirstPodOfASeries) {
   const auto cluster = Zones()
                            .Pending("ns/p", {.labels = {{"app", "api"}},
                                              .affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
                            .Build();
-  EXPECT_EQ(AnswerFor(*cluster, "a1"), kNoFriends);
+  EXPECT_EQ(AnswerFor(*cluster, "a1"), kNoAffinity);
 }
 
-TEST(InterPodAffinityFilterTest, ASeriesThatStandsOutsideOfAllDomainsHasNotBegun) {
+TEST(InterPodAffinityFilterTest, PodsOutsideOfAllDomainsDoNotStartASeries) {
   const auto cluster = Zones()
                            .Running("ns/old", {.node = "lone", .labels = {{"app", "web"}}})
                            .Pending("ns/p", {.labels = {{"app", "web"}},
@@ -141,7 +141,7 @@ TEST(InterPodAffinityFilterTest, ASeriesThatStandsOutsideOfAllDomainsHasNotBegun
   EXPECT_EQ(AnswerFor(*cluster, "a1"), "");
 }
 
-TEST(InterPodAffinityFilterTest, TermsSelectInThePodsOwnNamespaceUnlessTheySayMore) {
+TEST(InterPodAffinityFilterTest, TermsSelectPodsOfTheOwnNamespaceByDefault) {
   PodAffinityTerm own = PodsWith({{"app", "web"}}, kZone);
   PodAffinityTerm named = own;
   named.namespaces = {"team", "other"};
@@ -158,7 +158,7 @@ TEST(InterPodAffinityFilterTest, TermsSelectInThePodsOwnNamespaceUnlessTheySayMo
   EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/all-0"), kKeepsAway);
 }
 
-TEST(InterPodAffinityFilterTest, ListedNamespacesReplaceTheOwnOne) {
+TEST(InterPodAffinityFilterTest, ListedNamespacesReplaceTheOwnNamespace) {
   PodAffinityTerm elsewhere = PodsWith({{"app", "web"}}, kZone);
   elsewhere.namespaces = {"team"};
   const auto cluster = Zones()
@@ -168,7 +168,7 @@ TEST(InterPodAffinityFilterTest, ListedNamespacesReplaceTheOwnOne) {
   EXPECT_EQ(AnswerFor(*cluster, "a1"), "");
 }
 
-TEST(InterPodAffinityFilterTest, SeveralTermsMustBeMetByOnePod) {
+TEST(InterPodAffinityFilterTest, OnePodHasToMatchAllTerms) {
   const PodAffinityRow wish =
       Near({PodsWith({{"app", "web"}}, kZone), PodsWith({{"tier", "gold"}}, kZone)});
   const auto apart = Zones()
@@ -176,7 +176,7 @@ TEST(InterPodAffinityFilterTest, SeveralTermsMustBeMetByOnePod) {
                          .Running("ns/gold", {.node = "a2", .labels = {{"tier", "gold"}}})
                          .Pending("ns/p", {.affinity = wish})
                          .Build();
-  EXPECT_EQ(AnswerFor(*apart, "a1"), kNoFriends);
+  EXPECT_EQ(AnswerFor(*apart, "a1"), kNoAffinity);
   const auto together =
       Zones()
           .Running("ns/both", {.node = "a1", .labels = {{"app", "web"}, {"tier", "gold"}}})
@@ -185,17 +185,17 @@ TEST(InterPodAffinityFilterTest, SeveralTermsMustBeMetByOnePod) {
   EXPECT_EQ(AnswerFor(*together, "a2"), "");
 }
 
-TEST(InterPodAffinityFilterTest, SeveralTermsMayLookAtDifferentDomains) {
+TEST(InterPodAffinityFilterTest, SeveralTermsMayHaveDifferentTopologyKeys) {
   const auto cluster = Zones()
                            .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
                            .Pending("ns/p", {.affinity = Near({PodsWith({{"app", "web"}}, kZone),
                                                                PodsWith({{"app", "web"}}, kHost)})})
                            .Build();
   EXPECT_EQ(AnswerFor(*cluster, "a1"), "");
-  EXPECT_EQ(AnswerFor(*cluster, "a2"), kNoFriends);
+  EXPECT_EQ(AnswerFor(*cluster, "a2"), kNoAffinity);
 }
 
-TEST(InterPodAffinityFilterTest, OneHatedNeighbourIsEnough) {
+TEST(InterPodAffinityFilterTest, OneMatchingAntiAffinityTermIsEnoughToRefuse) {
   const PodAffinityRow wish =
       AwayFrom({PodsWith({{"app", "web"}}, kHost), PodsWith({{"app", "db"}}, kHost)});
   const auto cluster = Zones()
@@ -206,7 +206,7 @@ TEST(InterPodAffinityFilterTest, OneHatedNeighbourIsEnough) {
   EXPECT_EQ(AnswerFor(*cluster, "a2"), "");
 }
 
-TEST(InterPodAffinityFilterTest, InKaiPodsThatLeaveStillCount) {
+TEST(InterPodAffinityFilterTest, AsKaiTerminatingPodsStillCount) {
   const auto cluster =
       Zones()
           .Releasing("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
@@ -220,7 +220,7 @@ TEST(InterPodAffinityFilterTest, InKaiPodsThatLeaveStillCount) {
   EXPECT_EQ(in_kai("ns/away-0"), kKeepsAway);
 }
 
-TEST(InterPodAffinityFilterTest, InKaiEvictedPodsStillCount) {
+TEST(InterPodAffinityFilterTest, AsKaiEvictedPodsStillCount) {
   const auto cluster =
       Zones()
           .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
@@ -247,23 +247,23 @@ TEST(InterPodAffinityFilterTest, PodsOfOtherSchedulersCount) {
                            .Pending("ns/p", {.affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
                            .Build();
   EXPECT_EQ(AnswerFor(*cluster, "b1"), "");
-  EXPECT_EQ(AnswerFor(*cluster, "a1"), kNoFriends);
+  EXPECT_EQ(AnswerFor(*cluster, "a1"), kNoAffinity);
 }
 
-TEST(InterPodAffinityFilterTest, ASelectorThatIsMissingSelectsNoPodAndAnEmptyOneAll) {
-  PodAffinityTerm nobody = PodsWith({}, kZone);
-  nobody.selector = std::nullopt;
+TEST(InterPodAffinityFilterTest, AMissingSelectorSelectsNoPodAndAnEmptyOneAll) {
+  PodAffinityTerm no_selector = PodsWith({}, kZone);
+  no_selector.selector = std::nullopt;
   const PodAffinityTerm everybody = PodsWith({}, kZone);
   const auto cluster = Zones()
                            .Running("ns/web", {.node = "a1"})
-                           .Pending("ns/none", {.affinity = AwayFrom({nobody})})
+                           .Pending("ns/none", {.affinity = AwayFrom({no_selector})})
                            .Pending("ns/all", {.affinity = AwayFrom({everybody})})
                            .Build();
   EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/none-0"), "");
   EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/all-0"), kKeepsAway);
 }
 
-TEST(InterPodAffinityFilterTest, AsksNothingOfPodsThatNoTermConcerns) {
+TEST(InterPodAffinityFilterTest, IsSkippedForPodsWithoutMatchingTerms) {
   const auto cluster =
       Zones()
           .Pending("ns/shy", {.affinity = AwayFrom({PodsWith({{"app", "web"}}, kZone)})})
@@ -285,7 +285,7 @@ ClusterMaker OnlyZoneA() {
   return MakeCluster().Node("a1", {.labels = {{kZone, "a"}}}).Node("lone", {.cordoned = true});
 }
 
-TEST(LeavingNeighbourTest, AnEvictedPodKeepsNoPodAwayAnyMoreButHasToBeGoneFirst) {
+TEST(LeavingNeighbourTest, PodsWaitUntilAnEvictedPodWithAntiAffinityIsGone) {
   const auto cluster = [] {
     return OnlyZoneA()
         .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
@@ -304,7 +304,7 @@ TEST(LeavingNeighbourTest, AnEvictedPodKeepsNoPodAwayAnyMoreButHasToBeGoneFirst)
   EXPECT_EQ(as_kai.Find("ns/p-0"), "nowhere");
 }
 
-TEST(LeavingNeighbourTest, WhatAnEvictedPodForbadeIsAllowedOnceItIsGone) {
+TEST(LeavingNeighbourTest, TheAntiAffinityOfAnEvictedPodEndsOnceItIsGone) {
   Rooms rooms(OnlyZoneA()
                   .Running("ns/shy", {.node = "a1",
                                       .affinity = AwayFrom({PodsWith({{"app", "web"}}, kZone)})})
@@ -315,7 +315,7 @@ TEST(LeavingNeighbourTest, WhatAnEvictedPodForbadeIsAllowedOnceItIsGone) {
   EXPECT_EQ(rooms.Find("ns/p-0"), "a1 later");
 }
 
-TEST(LeavingNeighbourTest, NoPodIsSentToAFriendThatLeaves) {
+TEST(LeavingNeighbourTest, NoPodIsPlacedBesideATerminatingPodForAffinity) {
   const auto cluster = [] {
     return OnlyZoneA()
         .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
@@ -332,7 +332,7 @@ TEST(LeavingNeighbourTest, NoPodIsSentToAFriendThatLeaves) {
   EXPECT_EQ(as_kai.Find("ns/p-0"), "a1");
 }
 
-TEST(LeavingNeighbourTest, AFriendThatMovesIsFoundWhereItGoes) {
+TEST(LeavingNeighbourTest, ASelectedPodThatMovesCountsInItsNewDomain) {
   Rooms rooms(MakeCluster()
                   .Node("a1", {.labels = {{kZone, "a"}}})
                   .Node("b1", {.labels = {{kZone, "b"}}})
@@ -344,7 +344,7 @@ TEST(LeavingNeighbourTest, AFriendThatMovesIsFoundWhereItGoes) {
   EXPECT_EQ(rooms.Find("ns/p-0"), "b1");
 }
 
-TEST(LeavingNeighbourTest, APodThatDislikesItsOwnKindMayComeBackToItsNode) {
+TEST(LeavingNeighbourTest, AnEvictedPodWithAntiAffinityToItsOwnLabelsMayReturn) {
   // In KAI an evicted pod blocks itself.
   const auto cluster = [] {
     return OnlyZoneA()

@@ -12,7 +12,7 @@ class NodeAffinityFilter final : public Filter {
     const ConstraintId id = cluster_.pod_classes().info[pod_class].constraint;
     const NodeConstraint& constraint = cluster_.constraints()[id];
     if (constraint.selector.empty() && !constraint.has_affinity) return Scope::kNothing;
-    return cluster_.AskPerNode(id) ? Scope::kNode : Scope::kNodeClass;
+    return cluster_.IsCheckedPerNode(id) ? Scope::kNode : Scope::kNodeClass;
   }
 
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {

@@ -21,12 +21,12 @@ std::string AnswerFor(StringPairs labels, std::vector<NodeSelectorTerm> terms,
   return AnswerOf(*MakeNodeAffinityFilter(*cluster), *cluster, "ns/p-0", "n");
 }
 
-NodeSelectorTerm Wants(std::string key, SelectorOp op, std::vector<std::string> values = {}) {
+NodeSelectorTerm Term(std::string key, SelectorOp op, std::vector<std::string> values = {}) {
   return {.expressions = {{.key = std::move(key), .op = op, .values = std::move(values)}},
           .fields = {}};
 }
 
-TEST(NodeAffinityFilterTest, ANodeSelectorWantsEveryLabel) {
+TEST(NodeAffinityFilterTest, ANodeSelectorRequiresEveryLabel) {
   const auto cluster = MakeCluster()
                            .Node("both", {.labels = {{"zone", "a"}, {"gpu", "h100"}}})
                            .Node("one", {.labels = {{"zone", "a"}}})
@@ -39,41 +39,41 @@ TEST(NodeAffinityFilterTest, ANodeSelectorWantsEveryLabel) {
   EXPECT_EQ(AnswerOf(*filter, *cluster, "ns/p-0", "other"), kRefused);
 }
 
-TEST(NodeAffinityFilterTest, InWantsOneOfTheValues) {
-  const NodeSelectorTerm term = Wants("zone", SelectorOp::kIn, {"b", "a"});
+TEST(NodeAffinityFilterTest, InRequiresOneOfTheValues) {
+  const NodeSelectorTerm term = Term("zone", SelectorOp::kIn, {"b", "a"});
   EXPECT_EQ(AnswerFor({{"zone", "a"}}, {term}), "");
   EXPECT_EQ(AnswerFor({{"zone", "c"}}, {term}), kRefused);
   EXPECT_EQ(AnswerFor({}, {term}), kRefused);
 }
 
-TEST(NodeAffinityFilterTest, NotInIsMetWhereTheKeyIsMissing) {
-  const NodeSelectorTerm term = Wants("zone", SelectorOp::kNotIn, {"a", "b"});
+TEST(NodeAffinityFilterTest, NotInMatchesAMissingKey) {
+  const NodeSelectorTerm term = Term("zone", SelectorOp::kNotIn, {"a", "b"});
   EXPECT_EQ(AnswerFor({{"zone", "c"}}, {term}), "");
   EXPECT_EQ(AnswerFor({{"zone", "a"}}, {term}), kRefused);
   EXPECT_EQ(AnswerFor({}, {term}), "");
 }
 
-TEST(NodeAffinityFilterTest, ExistsAndDoesNotExistLookAtTheKeyAlone) {
-  EXPECT_EQ(AnswerFor({{"gpu", ""}}, {Wants("gpu", SelectorOp::kExists)}), "");
-  EXPECT_EQ(AnswerFor({}, {Wants("gpu", SelectorOp::kExists)}), kRefused);
-  EXPECT_EQ(AnswerFor({}, {Wants("gpu", SelectorOp::kDoesNotExist)}), "");
-  EXPECT_EQ(AnswerFor({{"gpu", ""}}, {Wants("gpu", SelectorOp::kDoesNotExist)}), kRefused);
+TEST(NodeAffinityFilterTest, ExistsAndDoesNotExistCheckOnlyTheKey) {
+  EXPECT_EQ(AnswerFor({{"gpu", ""}}, {Term("gpu", SelectorOp::kExists)}), "");
+  EXPECT_EQ(AnswerFor({}, {Term("gpu", SelectorOp::kExists)}), kRefused);
+  EXPECT_EQ(AnswerFor({}, {Term("gpu", SelectorOp::kDoesNotExist)}), "");
+  EXPECT_EQ(AnswerFor({{"gpu", ""}}, {Term("gpu", SelectorOp::kDoesNotExist)}), kRefused);
 }
 
 TEST(NodeAffinityFilterTest, GtAndLtCompareWholeNumbers) {
-  EXPECT_EQ(AnswerFor({{"cores", "65"}}, {Wants("cores", SelectorOp::kGt, {"64"})}), "");
-  EXPECT_EQ(AnswerFor({{"cores", "64"}}, {Wants("cores", SelectorOp::kGt, {"64"})}), kRefused);
-  EXPECT_EQ(AnswerFor({{"cores", "9"}}, {Wants("cores", SelectorOp::kLt, {"64"})}), "");
-  EXPECT_EQ(AnswerFor({{"cores", "-1"}}, {Wants("cores", SelectorOp::kLt, {"0"})}), "");
+  EXPECT_EQ(AnswerFor({{"cores", "65"}}, {Term("cores", SelectorOp::kGt, {"64"})}), "");
+  EXPECT_EQ(AnswerFor({{"cores", "64"}}, {Term("cores", SelectorOp::kGt, {"64"})}), kRefused);
+  EXPECT_EQ(AnswerFor({{"cores", "9"}}, {Term("cores", SelectorOp::kLt, {"64"})}), "");
+  EXPECT_EQ(AnswerFor({{"cores", "-1"}}, {Term("cores", SelectorOp::kLt, {"0"})}), "");
 }
 
-TEST(NodeAffinityFilterTest, WhatIsNoNumberMeetsNeitherGtNorLt) {
+TEST(NodeAffinityFilterTest, AValueThatIsNoNumberMatchesNeitherGtNorLt) {
   for (const SelectorOp op : {SelectorOp::kGt, SelectorOp::kLt}) {
-    EXPECT_EQ(AnswerFor({{"cores", "many"}}, {Wants("cores", op, {"0"})}), kRefused);
-    EXPECT_EQ(AnswerFor({{"cores", "1.5"}}, {Wants("cores", op, {"1"})}), kRefused);
-    EXPECT_EQ(AnswerFor({{"cores", "1"}}, {Wants("cores", op, {"few"})}), kRefused);
-    EXPECT_EQ(AnswerFor({{"cores", "1"}}, {Wants("cores", op, {"0", "2"})}), kRefused);
-    EXPECT_EQ(AnswerFor({}, {Wants("cores", op, {"0"})}), kRefused);
+    EXPECT_EQ(AnswerFor({{"cores", "many"}}, {Term("cores", op, {"0"})}), kRefused);
+    EXPECT_EQ(AnswerFor({{"cores", "1.5"}}, {Term("cores", op, {"1"})}), kRefused);
+    EXPECT_EQ(AnswerFor({{"cores", "1"}}, {Term("cores", op, {"few"})}), kRefused);
+    EXPECT_EQ(AnswerFor({{"cores", "1"}}, {Term("cores", op, {"0", "2"})}), kRefused);
+    EXPECT_EQ(AnswerFor({}, {Term("cores", op, {"0"})}), kRefused);
   }
 }
 
@@ -84,7 +84,7 @@ TEST(NodeAffinityFilterTest, OneTermIsEnoughButItsExpressionsMustAllHold) {
       .fields = {}};
   EXPECT_EQ(AnswerFor({{"zone", "a"}, {"gpu", "l40"}}, {both}), "");
   EXPECT_EQ(AnswerFor({{"zone", "a"}}, {both}), kRefused);
-  EXPECT_EQ(AnswerFor({{"zone", "a"}}, {both, Wants("zone", SelectorOp::kIn, {"a"})}), "");
+  EXPECT_EQ(AnswerFor({{"zone", "a"}}, {both, Term("zone", SelectorOp::kIn, {"a"})}), "");
 }
 
 TEST(NodeAffinityFilterTest, NoTermsAndEmptyTermsMatchNothing) {
@@ -93,7 +93,7 @@ TEST(NodeAffinityFilterTest, NoTermsAndEmptyTermsMatchNothing) {
 }
 
 TEST(NodeAffinityFilterTest, SelectorAndAffinityMustBothHold) {
-  const NodeSelectorTerm zone = Wants("zone", SelectorOp::kIn, {"a"});
+  const NodeSelectorTerm zone = Term("zone", SelectorOp::kIn, {"a"});
   EXPECT_EQ(AnswerFor({{"zone", "a"}, {"gpu", "l40"}}, {zone}, {{"gpu", "l40"}}), "");
   EXPECT_EQ(AnswerFor({{"zone", "a"}}, {zone}, {{"gpu", "l40"}}), kRefused);
   EXPECT_EQ(AnswerFor({{"zone", "b"}, {"gpu", "l40"}}, {zone}, {{"gpu", "l40"}}), kRefused);
@@ -110,7 +110,7 @@ TEST(NodeAffinityFilterTest, AFieldCanNameTheNode) {
   EXPECT_EQ(AnswerFor({}, {elsewhere}), kRefused);
 }
 
-TEST(NodeAffinityFilterTest, LabelsThatNearlyNameTheNodeAreAskedPerNode) {
+TEST(NodeAffinityFilterTest, LabelsWithAValuePerNodeAreCheckedPerNode) {
   ClusterMaker maker =
       MakeCluster()
           .Pending("ns/pinned", {.node_selector = {{"kubernetes.io/hostname", "n7"}}})

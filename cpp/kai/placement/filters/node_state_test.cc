@@ -11,14 +11,14 @@ std::string AnswerFor(const NodeRow& node) {
   return AnswerOf(*MakeNodeStateFilter(*cluster), *cluster, "ns/p-0", node.name);
 }
 
-TEST(NodeStateFilterTest, AHealthyNodeTakesPods) {
+TEST(NodeStateFilterTest, AHealthyNodeAcceptsPods) {
   NodeRow node = MakeNodeRow("n");
   node.memory_pressure = ConditionStatus::kFalse;
   node.network_unavailable = ConditionStatus::kFalse;
   EXPECT_EQ(AnswerFor(node), "");
 }
 
-TEST(NodeStateFilterTest, ACordonedNodeTakesNoPodEvenIfThePodToleratesCordons) {
+TEST(NodeStateFilterTest, ACordonedNodeRefusesEvenPodsThatTolerateCordons) {
   const auto cluster =
       MakeCluster()
           .Node("n", {.cordoned = true})
@@ -39,7 +39,7 @@ TEST(NodeStateFilterTest, OnlyReadyTrueIsReady) {
   }
 }
 
-TEST(NodeStateFilterTest, PressureThatIsTrueOrUnknownRefuses) {
+TEST(NodeStateFilterTest, PressureThatIsTrueOrUnknownRefusesPods) {
   for (const ConditionStatus status : {ConditionStatus::kTrue, ConditionStatus::kUnknown}) {
     NodeRow memory = MakeNodeRow("n");
     memory.memory_pressure = status;
@@ -56,7 +56,7 @@ TEST(NodeStateFilterTest, PressureThatIsTrueOrUnknownRefuses) {
   }
 }
 
-TEST(NodeStateFilterTest, EveryReasonIsSaid) {
+TEST(NodeStateFilterTest, EveryReasonIsReported) {
   NodeRow node = MakeNodeRow("n", {.cordoned = true, .ready = false});
   node.disk_pressure = ConditionStatus::kTrue;
   EXPECT_EQ(AnswerFor(node),

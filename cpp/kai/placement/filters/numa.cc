@@ -15,13 +15,13 @@ class NumaFilter final : public Filter {
   }
 
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
-    const bool admits = ledger_->Ask(pod_class, node).admits;
+    const bool admits = ledger_->AnswerFor(pod_class, node).admits;
     if (!admits && report != nullptr) report->Count(Refusal::kNotNumaAligned);
     return admits;
   }
 
   bool MustWait(PodClassId pod_class, NodeId node) const override {
-    return ledger_->MayRefuse(pod_class) && ledger_->Ask(pod_class, node).must_wait;
+    return ledger_->MayRefuse(pod_class) && ledger_->AnswerFor(pod_class, node).must_wait;
   }
 
   Listener* listener() override { return ledger_.get(); }

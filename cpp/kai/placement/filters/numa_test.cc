@@ -26,7 +26,7 @@ std::unique_ptr<Filter> FilterOf(const Cluster& cluster) {
   return MakeNumaFilter(std::make_shared<ZoneLedger>(cluster, ZoneLedger::Options{}));
 }
 
-TEST(NumaFilterTest, RefusesWhatTheNodeWouldNotAlign) {  // spec 3 U15
+TEST(NumaFilterTest, RefusesPodsThatTheNodeCannotAlign) {  // spec 3 U15
   const auto cluster = ThreeAndFive(NumaPolicy::kSingleZone);
   const auto filter = FilterOf(*cluster);
   EXPECT_EQ(AnswerOf(*filter, *cluster, "ns/three-0", "n"), "");
@@ -34,7 +34,7 @@ TEST(NumaFilterTest, RefusesWhatTheNodeWouldNotAlign) {  // spec 3 U15
   EXPECT_EQ(AnswerOf(*filter, *cluster, "ns/five-0", "bare"), "") << "its zones are not known";
 }
 
-TEST(NumaFilterTest, AsksNothingWhereNoNodeRefuses) {
+TEST(NumaFilterTest, IsSkippedIfNoNodeRefuses) {
   const auto refusing = ThreeAndFive(NumaPolicy::kRestricted);
   EXPECT_EQ(ScopeOf(*FilterOf(*refusing), *refusing, "ns/five-0"), Filter::Scope::kNode);
   EXPECT_EQ(ScopeOf(*FilterOf(*refusing), *refusing, "ns/loose-0"), Filter::Scope::kNothing);
@@ -42,7 +42,7 @@ TEST(NumaFilterTest, AsksNothingWhereNoNodeRefuses) {
   EXPECT_EQ(ScopeOf(*FilterOf(*noting), *noting, "ns/five-0"), Filter::Scope::kNothing);
 }
 
-TEST(NumaFilterTest, ALimitOfOneNodeSaysNothingOfAnother) {
+TEST(NumaFilterTest, DependsOnOneNodeOnly) {
   const auto cluster = ThreeAndFive(NumaPolicy::kSingleZone);
   EXPECT_FALSE(FilterOf(*cluster)->LooksBeyondNode(
       cluster->pods().pod_class[PodNamed(*cluster, "ns/five-0")]));

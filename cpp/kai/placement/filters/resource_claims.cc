@@ -21,7 +21,7 @@ class ResourceClaimFilter final : public Filter {
 
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
     using Kind = ClaimAnswer::Kind;
-    const ClaimAnswer answer = answers_->Ask(NeedsOf(pod_class), node);
+    const ClaimAnswer answer = answers_->AnswerFor(NeedsOf(pod_class), node);
     if (answer.kind == Kind::kYes) return true;
     if (report == nullptr) return false;
     if (answer.kind == Kind::kElsewhere) {

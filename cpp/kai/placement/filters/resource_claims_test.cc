@@ -18,7 +18,7 @@ ClusterMaker TwoNodes() {
       .Add(GpusOn("n2", 2));
 }
 
-TEST(ResourceClaimFilterTest, APodGoesWhereItsDevicesAre) {  // spec 3 D7
+TEST(ResourceClaimFilterTest, APodIsPlacedOnANodeWithItsDevices) {  // spec 3 D7
   ClusterMaker maker = TwoNodes().Pending("ns/p", {.pods = 2}).Add(GpuClaim("ns/two", 2));
   maker.Add(GpuClaim("ns/one", 1));
   Claims(&maker, "ns/p-0", {"two"});
@@ -30,7 +30,7 @@ TEST(ResourceClaimFilterTest, APodGoesWhereItsDevicesAre) {  // spec 3 D7
   rooms.Place("ns/p-1", "n1");
 }
 
-TEST(ResourceClaimFilterTest, DevicesThatNoSelectorLikesAreOfNoUse) {
+TEST(ResourceClaimFilterTest, DevicesThatNoSelectorMatchesAreIgnored) {
   ClusterMaker maker = TwoNodes().Pending("ns/p");
   ResourceClaimRow claim = GpuClaim("ns/c", 1);
   claim.spec.requests[0].exactly.selectors = {"device.attributes['gpu.nvidia.com'].model == 'x'"};
@@ -49,7 +49,7 @@ TEST(ResourceClaimFilterTest, DevicesThatNoSelectorLikesAreOfNoUse) {
             "n1. \n1 cannot allocate all DRA claims on node n2.");
 }
 
-TEST(ResourceClaimFilterTest, AClaimThatMakesNoSenseIsNamedWithItsReason) {
+TEST(ResourceClaimFilterTest, AnInvalidClaimIsReportedWithItsReason) {
   ClusterMaker maker = TwoNodes().Pending("ns/p");
   ResourceClaimRow claim = GpuClaim("ns/c", 1);
   claim.spec.requests[0].exactly.selectors = {"device."};
@@ -61,7 +61,8 @@ TEST(ResourceClaimFilterTest, AClaimThatMakesNoSenseIsNamedWithItsReason) {
               HasSubstr("1 cannot allocate DRA claims on node n1: claim c, request gpu, device "));
 }
 
-TEST(ResourceClaimFilterTest, ANodeWhoseGpusAreClaimedLacksThemWithoutAWord) {  // spec 3 E5
+// spec 3 E5
+TEST(ResourceClaimFilterTest, ANodeWithAllGpusClaimedHasNoReasonInTheMessage) {
   ClusterMaker maker = MakeCluster()
                            .Node("n1")
                            .Add(GpuClass())
@@ -80,7 +81,7 @@ TEST(ResourceClaimFilterTest, ANodeWhoseGpusAreClaimedLacksThemWithoutAWord) {  
   EXPECT_EQ(rooms.Find("ns/p-0"), "n1 later");
 }
 
-TEST(ResourceClaimFilterTest, AnAllocatedClaimKeepsItsPodsWhereItIs) {
+TEST(ResourceClaimFilterTest, AnAllocatedClaimRestrictsItsPodsToItsNode) {
   ClusterMaker maker = TwoNodes()
                            .Running("ns/r", {.node = "n1"})
                            .Pending("ns/p", {.millicpu = 64'000})
@@ -97,7 +98,7 @@ TEST(ResourceClaimFilterTest, AnAllocatedClaimKeepsItsPodsWhereItIs) {
   EXPECT_EQ(rooms.Find("ns/p-0"), "n1") << "the pods share its only GPU (spec 3 D6)";
 }
 
-TEST(ResourceClaimFilterTest, ASharedClaimGoesWithTheFirstOfItsPods) {
+TEST(ResourceClaimFilterTest, ASharedClaimIsAllocatedWithItsFirstPod) {
   ClusterMaker maker = TwoNodes().Pending("ns/p", {.pods = 3}).Add(GpuClaim("ns/c", 2));
   for (const char* pod : {"ns/p-0", "ns/p-1", "ns/p-2"}) Claims(&maker, pod, {"c"});
   Rooms rooms(maker.Build());
@@ -108,7 +109,7 @@ TEST(ResourceClaimFilterTest, ASharedClaimGoesWithTheFirstOfItsPods) {
   EXPECT_EQ(rooms.cluster().nodes().used[rooms.Node("n2")][kGpuSlot.index()], 2);
 }
 
-TEST(ResourceClaimFilterTest, APodThatSharesAPromiseWaitsAsWell) {
+TEST(ResourceClaimFilterTest, APodThatSharesAClaimWithAPipelinedPodWaits) {
   ClusterMaker maker = MakeCluster()
                            .Node("n1")
                            .Add(GpuClass())
@@ -129,7 +130,7 @@ TEST(ResourceClaimFilterTest, APodThatSharesAPromiseWaitsAsWell) {
 }
 
 // spec 3 D10
-TEST(ResourceClaimFilterTest, GpusThatAreAskedByNumberAreDevicesWhereThereIsNoPlugin) {
+TEST(ResourceClaimFilterTest, ANumberOfGpusIsRequestedAsDevicesWithoutADevicePlugin) {
   ClusterMaker maker = MakeCluster()
                            .Node("n1", {.more = {{"nvidia.com/gpu", 0}}})
                            .Node("n2", {.gpus = 1})
@@ -137,8 +138,9 @@ TEST(ResourceClaimFilterTest, GpusThatAreAskedByNumberAreDevicesWhereThereIsNoPl
                            .Add(GpusOn("n1", 2))
                            .Pending("ns/p", {.gpus = 1})
                            .Pending("ns/q", {.gpus = 2});
-  AsksFor(&maker, "ns/p-0", {{.count = 1}});
-  AsksFor(&maker, "ns/q-0", {{.kind = ContainerRow::Kind::kInit, .count = 2}, {.count = 1}});
+  AddExtendedRequests(&maker, "ns/p-0", {{.count = 1}});
+  AddExtendedRequests(&maker, "ns/q-0",
+                      {{.kind = ContainerRow::Kind::kInit, .count = 2}, {.count = 1}});
   Rooms rooms(maker.Build());
   EXPECT_EQ(rooms.Find("ns/q-0"), "n1");
   rooms.Place("ns/q-0", "n1");
@@ -169,7 +171,7 @@ class ResourceClaimCheckTest : public ::testing::Test {
   PodRow& pod() { return maker_.rows().pods[0]; }
 };
 
-TEST_F(ResourceClaimCheckTest, NothingToSay) {  // spec 3 D5
+TEST_F(ResourceClaimCheckTest, AValidClaimPasses) {  // spec 3 D5
   EXPECT_EQ(Why(), "n1") << "no claims";
   Claims(&maker_, "ns/p-0", {"c"});
   EXPECT_EQ(Why(), "n1");
@@ -184,17 +186,17 @@ TEST_F(ResourceClaimCheckTest, AClusterWithoutClaims) {
             "resource allocation is not available in the cluster");
 }
 
-TEST_F(ResourceClaimCheckTest, AClaimThatIsYetToBeMade) {
+TEST_F(ResourceClaimCheckTest, AClaimFromATemplateThatIsNotYetCreated) {
   pod().claims = {{.name = "gpu", .resource_claim = "", .from_template = true}};
   EXPECT_EQ(Why(), "no resource claim name found for pod ns/p-0 and claim reference gpu");
 }
 
-TEST_F(ResourceClaimCheckTest, AClaimThatIsNotThere) {
+TEST_F(ResourceClaimCheckTest, AMissingClaim) {
   Claims(&maker_, "ns/p-0", {"c", "d"});
   EXPECT_THAT(Why(), ::testing::StartsWith("failed to get resource claim ns/d: "));
 }
 
-TEST_F(ResourceClaimCheckTest, AClaimThatTooManyUse) {
+TEST_F(ResourceClaimCheckTest, AClaimWithTooManyConsumers) {
   Claims(&maker_, "ns/p-0", {"c"});
   claim().consumers.assign(255, {.pod = "other", .uid = "u"});
   EXPECT_EQ(Why(), "n1");
@@ -202,7 +204,7 @@ TEST_F(ResourceClaimCheckTest, AClaimThatTooManyUse) {
   EXPECT_EQ(Why(), "resource claim ns/c has reached its maximum number of consumers (256)");
 }
 
-TEST_F(ResourceClaimCheckTest, TheLastPlaceOfAClaimIsTakenByTheFirst) {
+TEST_F(ResourceClaimCheckTest, TheFirstPodUsesTheLastReservationOfAClaim) {
   maker_.Pending("ns/p");
   Claims(&maker_, "ns/p-0", {"c"});
   Claims(&maker_, "ns/p-1", {"c"});
@@ -218,7 +220,7 @@ TEST_F(ResourceClaimCheckTest, TheLastPlaceOfAClaimIsTakenByTheFirst) {
   EXPECT_EQ(rooms.Find("ns/p-1"), "n1");
 }
 
-TEST_F(ResourceClaimCheckTest, AClaimForGpusThatOthersMayShareNamesItsQueue) {
+TEST_F(ResourceClaimCheckTest, AClaimForSharedGpusNeedsAQueueLabel) {
   Claims(&maker_, "ns/p-0", {"c"});
   claim().labels = {};
   EXPECT_EQ(Why(),
@@ -249,7 +251,7 @@ TEST_F(ResourceClaimCheckTest, AClassThatDoesNotExistMattersUntilTheClaimIsAlloc
   EXPECT_EQ(Why(), "n1");
 }
 
-TEST_F(ResourceClaimCheckTest, WhatThePredicatesRefuseIsSaidInstead) {  // spec 3 P1
+TEST_F(ResourceClaimCheckTest, RefusalsOfPredicatesComeFirst) {  // spec 3 P1
   pod().requests = {{"cpu", 1'000'000'000}};
   Claims(&maker_, "ns/p-0", {"missing"});
   EXPECT_THAT(Why(), ::testing::StartsWith("Scheduling conditions were not met for pod ns/p-0:\n"

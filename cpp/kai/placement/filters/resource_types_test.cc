@@ -16,7 +16,7 @@ ClusterMaker PodsOfAllKinds() {
       .Pending("ns/mig", {.more = {{kSlice, 1}}});
 }
 
-TEST(ResourceTypeFilterTest, WholeGpusStayAwayFromMixedNodes) {
+TEST(ResourceTypeFilterTest, MixedNodesRefuseWholeGpus) {
   const auto cluster = PodsOfAllKinds()
                            .Node("mixed", {.gpus = 2,
                                            .more = {{kSlice, 7}},
@@ -30,7 +30,7 @@ TEST(ResourceTypeFilterTest, WholeGpusStayAwayFromMixedNodes) {
   EXPECT_EQ(AnswerOf(*filter, *cluster, "ns/mig-0", "mixed"), "");
 }
 
-TEST(ResourceTypeFilterTest, OtherStrategiesTakeWholeGpus) {
+TEST(ResourceTypeFilterTest, NodesWithOtherStrategiesAcceptWholeGpus) {
   for (const char* strategy : {"single", "none", ""}) {
     const auto cluster = PodsOfAllKinds()
                              .Node("n", {.gpus = 7,
@@ -41,7 +41,7 @@ TEST(ResourceTypeFilterTest, OtherStrategiesTakeWholeGpus) {
   }
 }
 
-TEST(ResourceTypeFilterTest, WhetherMigIsOnSaysTheLabelBeforeTheSlices) {
+TEST(ResourceTypeFilterTest, TheMigLabelOverridesTheSlices) {
   const auto cluster =
       PodsOfAllKinds()
           .Node("said-off", {.gpus = 2,
@@ -96,7 +96,7 @@ TEST(ResourceTypeFilterTest,
   }
 }
 
-TEST(ResourceTypeFilterTest, PodsThatAskTheOldWayStayAmongThemselves) {  // spec 3 M4
+TEST(ResourceTypeFilterTest, PodsWithLegacyMigRequestsShareNodesOnlyWithEachOther) {  // spec 3 M4
   ClusterMaker maker = MakeCluster()
                            .Node("n1", {.more = {{kSlice, 7}}})
                            .Node("n2", {.more = {{kSlice, 7}}})
@@ -118,7 +118,7 @@ TEST(ResourceTypeFilterTest, PodsThatAskTheOldWayStayAmongThemselves) {  // spec
   EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/new-0"), Filter::Scope::kNode);
 }
 
-TEST(ResourceTypeFilterTest, NeitherOtherPodsNorFinishedOnesKeepSlicesAway) {
+TEST(ResourceTypeFilterTest, OtherPodsAndFinishedPodsDoNotBlockSlices) {
   const NodeSpec mixed = {.more = {{kSlice, 7}}, .labels = {{"nvidia.com/mig.strategy", "mixed"}}};
   ClusterMaker maker = MakeCluster()
                            .Node("n1", mixed)

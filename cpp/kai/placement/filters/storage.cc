@@ -8,7 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "kai/placement/filters/filters.h"
-#include "kai/placement/standing.h"
+#include "kai/placement/placed_pods.h"
 
 namespace kai {
 namespace {
@@ -17,7 +17,7 @@ class StorageFilter final : public Filter, private Listener {
  public:
   explicit StorageFilter(const Cluster& cluster)
       : cluster_(cluster), map_(cluster.storage()), taken_(map_.capacities.size()) {
-    ForEachStanding(cluster, [&](PodId pod, NodeId node, bool is_leaving) {
+    ForEachPlacedPod(cluster, [&](PodId pod, NodeId node, bool is_leaving) {
       // KAI does not count the claims of pods that are being bound, until they are evicted.
       const int32_t all = cluster.pods().status[pod] == PodStatus::kBinding ? 0 : 1;
       Count(pod, node, {.all = all, .leaving = is_leaving ? 1 : 0}, 1);
@@ -26,11 +26,11 @@ class StorageFilter final : public Filter, private Listener {
 
   Scope ScopeFor(PodClassId pod_class) const override {
     const VolumeNeeds* needs = NeedsOf(pod_class);
-    const bool asks =
+    const bool needs_room =
         needs != nullptr && (!needs->deleted_claims.empty() ||
                              std::any_of(needs->storage.begin(), needs->storage.end(),
-                                         [](const StorageNeed& need) { return need.asks; }));
-    return asks ? Scope::kNode : Scope::kNothing;
+                                         [](const StorageNeed& need) { return need.needs_room; }));
+    return needs_room ? Scope::kNode : Scope::kNothing;
   }
   bool LooksBeyondNode(PodClassId pod_class) const override {
     return ScopeFor(pod_class) == Scope::kNode &&
@@ -72,7 +72,7 @@ class StorageFilter final : public Filter, private Listener {
 
   bool Fits(const VolumeNeeds& needs, NodeId node, Room room) const {
     return std::all_of(needs.storage.begin(), needs.storage.end(), [&](const StorageNeed& need) {
-      if (!need.asks) return true;
+      if (!need.needs_room) return true;
       const int32_t capacity = map_.CapacityOn(node, need.storage_class);
       return capacity >= 0 && Fits(need, node, capacity, room);
     });
@@ -83,7 +83,7 @@ class StorageFilter final : public Filter, private Listener {
     if (!needs.deleted_claims.empty()) return ClaimsAreDeleted{.claims = needs.deleted_claims};
     NotEnoughStorage refusal;
     for (const StorageNeed& need : needs.storage) {
-      if (!need.asks) continue;
+      if (!need.needs_room) continue;
       const int32_t capacity = map_.CapacityOn(node, need.storage_class);
       if (capacity >= 0 && Fits(need, node, capacity, Room::kNow)) continue;
       refusal.classes.push_back({.name = need.storage_class, .has_none = capacity < 0});
@@ -91,7 +91,7 @@ class StorageFilter final : public Filter, private Listener {
     return refusal;
   }
 
-  void Count(PodId pod, NodeId node, const StandingChange& by, int32_t sign) {
+  void Count(PodId pod, NodeId node, const PodCountChange& by, int32_t sign) {
     if (!node.valid()) return;
     const VolumeNeeds* needs = NeedsOf(cluster_.pods().pod_class[pod]);
     if (needs == nullptr) return;
@@ -113,8 +113,8 @@ class StorageFilter final : public Filter, private Listener {
     }
   }
 
-  static StandingChange ChangeOf(const Change& change) {
-    StandingChange by = StandingChangeOf(change);
+  static PodCountChange ChangeOf(const Change& change) {
+    PodCountChange by = PodCountChangeOf(change);
     if (change.Stays()) {
       by.all += change.from == PodStatus::kBinding ? 1 : 0;
       by.all -= change.to == PodStatus::kBinding ? 1 : 0;

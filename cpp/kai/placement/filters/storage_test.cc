@@ -79,14 +79,14 @@ class StorageFilterTest : public testing::Test {
   ClusterMaker maker_;
 };
 
-TEST_F(StorageFilterTest, ClaimsOfAClassHaveToFitTogether) {
+TEST_F(StorageFilterTest, ClaimsOfOneClassHaveToFitTogether) {
   maker_.Pending("ns/p", With({Claim("x", 60), Claim("y", 40)}));
   EXPECT_EQ(Answer("a"), "");
   storage().claims.front().bytes = 61;
   EXPECT_EQ(Answer("a"), kTooLittle);
 }
 
-TEST_F(StorageFilterTest, WhoseCapacityIsNotReportedHasNone) {
+TEST_F(StorageFilterTest, AClassWithoutAReportedCapacityHasNoRoom) {
   storage().capacities.pop_back();
   maker_.Pending("ns/p", With({Claim("x", 0)}));
   EXPECT_EQ(Answer("a"), "");
@@ -99,7 +99,7 @@ TEST_F(StorageFilterTest, ACapacityWithoutABytesFieldIsEmpty) {
   EXPECT_EQ(Answer("a"), kTooLittle);
 }
 
-TEST_F(StorageFilterTest, EveryClassThatLacksIsNamed) {
+TEST_F(StorageFilterTest, EveryClassWithoutRoomIsNamed) {
   storage().classes.push_back(MakesVolumes("slow"));
   PersistentVolumeClaimRow slow = Claim("y", 1);
   slow.storage_class = "slow";
@@ -108,7 +108,7 @@ TEST_F(StorageFilterTest, EveryClassThatLacksIsNamed) {
             StrCat(kTooLittle, "; no allocatable storage from storageclass slow found"));
 }
 
-TEST_F(StorageFilterTest, ANodeWithTwoCapacitiesOfAClassHasNoneOfAny) {
+TEST_F(StorageFilterTest, ANodeWithTwoCapacitiesOfAClassHasNoRoomForAnyClass) {
   storage().classes.push_back(MakesVolumes("slow"));
   Capacity("slow-at-a", "a", "slow");
   Capacity("slow-again", "a", "slow");
@@ -117,7 +117,7 @@ TEST_F(StorageFilterTest, ANodeWithTwoCapacitiesOfAClassHasNoneOfAny) {
   EXPECT_EQ(Answer("b"), "");
 }
 
-TEST_F(StorageFilterTest, OnlyClaimsThatWaitForAPodAndAKnownDriverCount) {
+TEST_F(StorageFilterTest, OnlyClaimsThatWaitForAPodAndHaveAKnownDriverCount) {
   storage().classes = {MakesVolumes("fast", "unknown.example.com"), MakesVolumes("at-once")};
   storage().classes[1].waits_for_consumer = false;
   PersistentVolumeClaimRow at_once = Claim("y", 1000);
@@ -138,7 +138,7 @@ TEST_F(StorageFilterTest, WithoutTheFlagNothingCounts) {
             cluster->pods().pod_class[PodNamed(*cluster, "ns/q-0")]);
 }
 
-TEST_F(StorageFilterTest, WithTheFlagVolumeBindingDoesNotSpeakOfSpace) {  // spec 3 P9
+TEST_F(StorageFilterTest, WithTheFlagVolumeBindingDoesNotReportSpace) {  // spec 3 P9
   const auto binding = [&] {
     const auto cluster = maker_.Build();
     return AnswerOf(*MakeVolumeFilter(*cluster), *cluster, "ns/p-0", "a");
@@ -150,7 +150,7 @@ TEST_F(StorageFilterTest, WithTheFlagVolumeBindingDoesNotSpeakOfSpace) {  // spe
   EXPECT_EQ(binding(), "node(s) did not have enough free storage");
 }
 
-TEST_F(StorageFilterTest, UnboundClaimsOfPodsThatAreThereTakeTheirPlace) {
+TEST_F(StorageFilterTest, UnboundClaimsOfPlacedPodsUseSpace) {
   maker_.Running("ns/r", With({Claim("r", 60), Bound(Claim("bound", 60))}, "a"))
       .Pending("ns/p", With({Claim("x", 41)}));
   EXPECT_EQ(Answer("a"), kTooLittle);
@@ -158,14 +158,14 @@ TEST_F(StorageFilterTest, UnboundClaimsOfPodsThatAreThereTakeTheirPlace) {
   EXPECT_EQ(Answer("a"), "");
 }
 
-TEST_F(StorageFilterTest, AClaimThatManyUseIsThereOnce) {
+TEST_F(StorageFilterTest, AClaimOfSeveralPodsCountsOnce) {
   PodsSpec users = With({Claim("r", 60)}, "a");
   users.pods = 3;
   maker_.Running("ns/r", users).Pending("ns/p", With({Claim("x", 40)}));
   EXPECT_EQ(Answer("a"), "");
 }
 
-TEST_F(StorageFilterTest, ClaimsWithoutTheirOwnerAreWaitedFor) {
+TEST_F(StorageFilterTest, APodWaitsForItsClaimsOfADeletedOwner) {
   // KAI reports this only if storage is short as well, and with one comma too many.
   maker_.Pending("ns/p", With({Claim("x", 60, "gone")}));
   EXPECT_EQ(Rooms(maker_.Build()).Find("ns/p-0"), "a later");
@@ -177,13 +177,13 @@ TEST_F(StorageFilterTest, ClaimsWithoutTheirOwnerAreWaitedFor) {
   EXPECT_EQ(Rooms(maker_.Build()).Find("ns/p-0"), "a");
 }
 
-TEST_F(StorageFilterTest, AClaimWithSeveralOwnersHasNone) {
+TEST_F(StorageFilterTest, AClaimWithSeveralOwnersCountsAsUnowned) {
   maker_.Pending("ns/p", With({Claim("x", 60, "gone")}));
   storage().claims.front().has_other_owners = true;
   EXPECT_EQ(Rooms(maker_.Build()).Find("ns/p-0"), "a");
 }
 
-TEST_F(StorageFilterTest, WhatALeavingPodTakesWithItIsWaitedFor) {
+TEST_F(StorageFilterTest, APodWaitsForTheClaimsOfATerminatingPod) {
   maker_.Releasing("ns/r", With({Claim("r", 100, "r")}, "a"));
   Uid("r");
   maker_.Running("ns/s", With({Claim("s", 100)}, "b")).Pending("ns/p", With({Claim("x", 100)}));
@@ -191,7 +191,7 @@ TEST_F(StorageFilterTest, WhatALeavingPodTakesWithItIsWaitedFor) {
   EXPECT_EQ(rooms.Find("ns/p-0"), "a later");
 }
 
-TEST_F(StorageFilterTest, TheNextPodOfACycleSeesWhatTheLastOneTook) {
+TEST_F(StorageFilterTest, ClaimsOfPodsPlacedInTheCycleCount) {
   maker_.Pending("ns/p", With({Claim("x", 60)})).Pending("ns/q", With({Claim("y", 60)}));
   Rooms rooms(maker_.Build());
   const Statement::Checkpoint start = rooms.statement().Mark();
@@ -203,7 +203,7 @@ TEST_F(StorageFilterTest, TheNextPodOfACycleSeesWhatTheLastOneTook) {
   EXPECT_EQ(rooms.Find("ns/q-0"), "a");
 }
 
-TEST_F(StorageFilterTest, ACapacityThatTwoNodesReachIsOne) {
+TEST_F(StorageFilterTest, TwoNodesShareACapacityThatBothReach) {
   storage().capacities.resize(1);
   storage().capacities[0].nodes.reset();  // KAI: every node
   maker_.Pending("ns/p", With({Claim("x", 60)})).Pending("ns/q", With({Claim("y", 60)}));
@@ -250,7 +250,7 @@ TEST_F(StorageFilterTest, ClaimsOfAPodThatIsBeingBoundCountOnceItIsEvicted) {  /
   EXPECT_EQ(rooms.Find("ns/p-0"), "a");
 }
 
-TEST_F(StorageFilterTest, WhateverHappenedIsTakenBackExactly) {
+TEST_F(StorageFilterTest, RollbackRestoresAllAmounts) {
   maker_.Running("ns/r", With({Claim("r", 30, "r"), Claim("both", 20)}, "a"));
   Uid("r");
   maker_.Running("ns/s", With({Bound(Claim("s", 50, "s"))}, "b"));
@@ -284,7 +284,7 @@ TEST_F(StorageFilterTest, WhateverHappenedIsTakenBackExactly) {
   EXPECT_EQ(answers(), before);
 }
 
-TEST_F(StorageFilterTest, OfANodeThatIsShortOfIdleResourcesTheseAreSpokenOf) {  // spec 3 E1
+TEST_F(StorageFilterTest, MissingIdleResourcesAreReportedBeforeStorage) {  // spec 3 E1
   maker_.Releasing("ns/r", {.millicpu = 64'000, .node = "a"});
   maker_.rows().nodes.pop_back();  // b
   maker_.Pending("ns/p", With({Claim("x", 101)}));

@@ -43,13 +43,13 @@ class TableFilter final : public Filter {
 
   // One call for all changed nodes, because all of them will be checked.
   void Refresh(PodClassId pod_class, Row* row) const {
-    asked_.clear();
+    to_update_.clear();
     for (const NodeId node : cluster_.nodes().name.ids()) {
       if (cluster_.nodes().name[node].valid() && (is_whole_ || answers_.IsStale(*row, node)))
-        asked_.push_back(node);
+        to_update_.push_back(node);
     }
-    tables_->FilterNodes(function_, pod_class, &asked_);
-    answers_.Take(asked_, row, [&](size_t i) { return tables_->columns().allowed[i] != 0; });
+    tables_->FilterNodes(function_, pod_class, &to_update_);
+    answers_.Take(to_update_, row, [&](size_t i) { return tables_->columns().allowed[i] != 0; });
   }
 
   const Cluster& cluster_;
@@ -58,7 +58,7 @@ class TableFilter final : public Filter {
   bool is_whole_;
   bool listens_;
   mutable TableAnswers<bool> answers_;
-  mutable std::vector<NodeId> asked_;
+  mutable std::vector<NodeId> to_update_;
 };
 
 }  // namespace

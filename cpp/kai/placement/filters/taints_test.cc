@@ -65,7 +65,7 @@ TEST(TaintFilterTest, EveryTaintHasToBeTolerated) {
   EXPECT_EQ(AnswerFor(both, {spot, dedicated}), "");
 }
 
-TEST(TaintFilterTest, AClusterWithoutTaintsAsksNothing) {
+TEST(TaintFilterTest, IsSkippedInAClusterWithoutTaints) {
   const auto cluster = MakeCluster().Node("n").Pending("ns/p").Build();
   EXPECT_EQ(ScopeOf(*MakeTaintFilter(*cluster), *cluster, "ns/p-0"), Filter::Scope::kNothing);
 }

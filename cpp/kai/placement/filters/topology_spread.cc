@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "kai/placement/filters/filters.h"
-#include "kai/placement/standing.h"
+#include "kai/placement/placed_pods.h"
 
 namespace kai {
 namespace {
@@ -28,7 +28,7 @@ class TopologySpreadFilter final : public Filter, private Listener {
       }
     }
     if (tallies_.empty()) return;
-    ForEachStanding(cluster, [&](PodId pod, NodeId node, bool is_leaving) {
+    ForEachPlacedPod(cluster, [&](PodId pod, NodeId node, bool is_leaving) {
       Count(pod, node, is_leaving ? 0 : 1);
     });
   }
@@ -145,11 +145,11 @@ class TopologySpreadFilter final : public Filter, private Listener {
   }
 
   void Applied(const Change& change) override {
-    const StandingChange by = StandingChangeOf(change);
+    const PodCountChange by = PodCountChangeOf(change);
     Count(change.pod, change.to_node, by.all - by.leaving);
   }
   void Undone(const Change& change) override {
-    const StandingChange by = StandingChangeOf(change);
+    const PodCountChange by = PodCountChangeOf(change);
     Count(change.pod, change.to_node, by.leaving - by.all);
   }
 

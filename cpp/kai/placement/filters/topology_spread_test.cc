@@ -38,7 +38,7 @@ std::string Answer(ClusterMaker maker, std::string_view node) {
   return AnswerOf(*MakeTopologySpreadFilter(*cluster), *cluster, "ns/p-0", node);
 }
 
-TEST(TopologySpreadFilterTest, ADomainMayHoldMoreThanTheEmptiestByTheSkew) {
+TEST(TopologySpreadFilterTest, ADomainMayExceedTheEmptiestByTheSkew) {
   const ClusterMaker maker = Zones().Pending("ns/p", Spread(Web()));
   EXPECT_EQ(Answer(maker, "a1"), kUneven);  // 2 + 1 - 1 > 1
   EXPECT_EQ(Answer(maker, "b1"), "");
@@ -49,18 +49,18 @@ TEST(TopologySpreadFilterTest, ANodeWithoutTheLabelIsNoDomain) {
   EXPECT_EQ(Answer(Zones().Pending("ns/p", Spread(Web())), "lone"), kNoLabel);
 }
 
-TEST(TopologySpreadFilterTest, APodThatIsNotCountedItselfAddsNothing) {
+TEST(TopologySpreadFilterTest, APodThatDoesNotMatchItsOwnSelectorAddsNothing) {
   EXPECT_EQ(Answer(Zones().Pending("ns/p", {.spread = {Web()}}), "a1"), "");
 }
 
-TEST(TopologySpreadFilterTest, WithTooFewDomainsTheEmptiestCountsAsEmpty) {
+TEST(TopologySpreadFilterTest, WithTooFewDomainsTheMinimumIsZero) {
   SpreadConstraintRow row = Web(2);
   row.min_domains = 3;
   EXPECT_EQ(Answer(Zones().Pending("ns/p", Spread(row)), "a1"), kUneven);  // 2 + 1 - 0 > 2
   EXPECT_EQ(Answer(Zones().Pending("ns/p", Spread(row)), "b1"), "");
 }
 
-TEST(TopologySpreadFilterTest, NodesThatThePodMayNotHaveDoNotCount) {
+TEST(TopologySpreadFilterTest, NodesThatThePodMayNotUseDoNotCount) {
   // Zone c is empty, but the pod may not go there.
   ClusterMaker maker = Zones().Node("c1", {.labels = {{"zone", "c"}, {"kind", "slow"}}});
   PodsSpec spec = Spread(Web());
@@ -76,7 +76,7 @@ TEST(TopologySpreadFilterTest, NodesThatThePodMayNotHaveDoNotCount) {
   EXPECT_EQ(Answer(maker, "b1"), kUneven);
 }
 
-TEST(TopologySpreadFilterTest, TaintsCountWhenThePodSaysSo) {
+TEST(TopologySpreadFilterTest, TaintsCountIfTheConstraintHonorsThem) {
   const Taint taint{.key = "k", .value = "", .effect = TaintEffect::kNoSchedule};
   ClusterMaker maker = Zones().Node("c1", {.labels = {{"zone", "c"}}, .taints = {taint}});
   EXPECT_EQ(Answer(ClusterMaker(maker).Pending("ns/p", Spread(Web())), "b1"), kUneven);
@@ -85,7 +85,7 @@ TEST(TopologySpreadFilterTest, TaintsCountWhenThePodSaysSo) {
   EXPECT_EQ(Answer(maker.Pending("ns/p", Spread(row)), "b1"), "");
 }
 
-TEST(TopologySpreadFilterTest, WhatIsOnlyWishedForRefusesNoPod) {
+TEST(TopologySpreadFilterTest, APreferredSpreadRefusesNoPod) {
   SpreadConstraintRow row = Web();
   row.required = false;
   const auto cluster = Zones().Pending("ns/p", Spread(row)).Build();
@@ -93,7 +93,7 @@ TEST(TopologySpreadFilterTest, WhatIsOnlyWishedForRefusesNoPod) {
             Filter::Scope::kNothing);
 }
 
-TEST(TopologySpreadFilterTest, AGroupFillsDomainsEvenlyAndPodsThatLeaveDoNotCount) {
+TEST(TopologySpreadFilterTest, AGroupFillsDomainsEvenlyAndTerminatingPodsDoNotCount) {
   Rooms rooms(MakeCluster()
                   .Node("a1", {.labels = {{"zone", "a"}}})
                   .Node("b1", {.labels = {{"zone", "b"}}})
@@ -108,7 +108,7 @@ TEST(TopologySpreadFilterTest, AGroupFillsDomainsEvenlyAndPodsThatLeaveDoNotCoun
   EXPECT_EQ(rooms.Find("ns/p-1"), "b1");
 }
 
-TEST(TopologySpreadFilterTest, IsNotAskedUnlessItIsTurnedOn) {
+TEST(TopologySpreadFilterTest, IsOffByDefault) {
   Rooms rooms(Zones().Pending("ns/p", Spread(Web())).Build());
   EXPECT_EQ(rooms.Find("ns/p-0"), "a1");
 }

@@ -5,7 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "kai/placement/filters/filters.h"
-#include "kai/placement/standing.h"
+#include "kai/placement/placed_pods.h"
 
 namespace kai {
 namespace {
@@ -17,7 +17,7 @@ class VolumeLimitFilter final : public Filter, private Listener {
     is_needed_ = std::any_of(needs.begin(), needs.end(),
                              [](const VolumeNeeds& each) { return !each.attached.empty(); });
     if (!is_needed_) return;
-    ForEachStanding(cluster, [&](PodId pod, NodeId node, bool is_leaving) {
+    ForEachPlacedPod(cluster, [&](PodId pod, NodeId node, bool is_leaving) {
       Count(pod, node, {.all = 1, .leaving = is_leaving ? 1 : 0}, 1);
     });
   }
@@ -27,20 +27,20 @@ class VolumeLimitFilter final : public Filter, private Listener {
   }
 
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
-    const bool fits = Fits(pod_class, node, [](const StandingChange& attached) {
+    const bool fits = Fits(pod_class, node, [](const PodCountChange& attached) {
       return attached.all - attached.leaving;
     });
     if (!fits && report != nullptr) report->Count(Refusal::kTooManyVolumes);
     return fits;
   }
   bool MustWait(PodClassId pod_class, NodeId node) const override {
-    return !Fits(pod_class, node, [](const StandingChange& attached) { return attached.all; });
+    return !Fits(pod_class, node, [](const PodCountChange& attached) { return attached.all; });
   }
 
   Listener* listener() override { return is_needed_ ? this : nullptr; }
 
  private:
-  using Counts = absl::flat_hash_map<std::pair<NodeId, NameId>, StandingChange>;
+  using Counts = absl::flat_hash_map<std::pair<NodeId, NameId>, PodCountChange>;
 
   std::span<const AttachedVolumes> VolumesOf(PodClassId pod_class) const {
     const VolumeNeedsId id = cluster_.ConstraintOf(pod_class).volumes;
@@ -48,12 +48,12 @@ class VolumeLimitFilter final : public Filter, private Listener {
     return cluster_.volume_needs()[id].attached;
   }
 
-  static StandingChange Find(const Counts& counts, NodeId node, NameId name) {
+  static PodCountChange Find(const Counts& counts, NodeId node, NameId name) {
     const auto found = counts.find({node, name});
-    return found == counts.end() ? StandingChange() : found->second;
+    return found == counts.end() ? PodCountChange() : found->second;
   }
 
-  // `counted`: the number that counts of a StandingChange.
+  // `counted`: the number that counts of a PodCountChange.
   template <typename Counted>
   bool Fits(PodClassId pod_class, NodeId node, const Counted& counted) const {
     const std::span<const AttachedVolumes> all = VolumesOf(pod_class);
@@ -70,23 +70,23 @@ class VolumeLimitFilter final : public Filter, private Listener {
   }
 
   // The count of the volume itself from the counts of its users: it leaves with the last user.
-  static StandingChange AsOne(const StandingChange& users) {
+  static PodCountChange AsOne(const PodCountChange& users) {
     return {.all = users.all > 0 ? 1 : 0,
             .leaving = users.all > 0 && users.leaving == users.all ? 1 : 0};
   }
 
-  void Count(PodId pod, NodeId node, const StandingChange& by, int32_t sign) {
+  void Count(PodId pod, NodeId node, const PodCountChange& by, int32_t sign) {
     if (!node.valid()) return;
     for (const AttachedVolumes& volumes : VolumesOf(cluster_.pods().pod_class[pod])) {
-      StandingChange& attached = attached_[{node, volumes.driver}];
+      PodCountChange& attached = attached_[{node, volumes.driver}];
       attached.all += sign * by.all * volumes.own;
       attached.leaving += sign * by.leaving * volumes.own;
       for (const NameId volume : volumes.shared) {
-        StandingChange& users = users_[{node, volume}];
-        const StandingChange before = AsOne(users);
+        PodCountChange& users = users_[{node, volume}];
+        const PodCountChange before = AsOne(users);
         users.all += sign * by.all;
         users.leaving += sign * by.leaving;
-        const StandingChange after = AsOne(users);
+        const PodCountChange after = AsOne(users);
         attached.all += after.all - before.all;
         attached.leaving += after.leaving - before.leaving;
       }
@@ -94,10 +94,10 @@ class VolumeLimitFilter final : public Filter, private Listener {
   }
 
   void Applied(const Change& change) override {
-    Count(change.pod, change.to_node, StandingChangeOf(change), 1);
+    Count(change.pod, change.to_node, PodCountChangeOf(change), 1);
   }
   void Undone(const Change& change) override {
-    Count(change.pod, change.to_node, StandingChangeOf(change), -1);
+    Count(change.pod, change.to_node, PodCountChangeOf(change), -1);
   }
 
   const Cluster& cluster_;

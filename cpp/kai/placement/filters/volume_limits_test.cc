@@ -57,7 +57,7 @@ class VolumeLimitFilterTest : public testing::Test {
   ClusterMaker maker_;
 };
 
-TEST_F(VolumeLimitFilterTest, ANodeAttachesSoManyOfADriverAndNoMore) {
+TEST_F(VolumeLimitFilterTest, ANodeAttachesVolumesUpToTheLimitOfTheDriver) {
   maker_.Running("ns/r", {.node = "n", .volumes = {Claim("r1")}});
   maker_.Pending("ns/p", {.volumes = {Claim("p1")}});
   EXPECT_EQ(Answer(), "");
@@ -65,7 +65,7 @@ TEST_F(VolumeLimitFilterTest, ANodeAttachesSoManyOfADriverAndNoMore) {
   EXPECT_EQ(Answer(), kTooMany);
 }
 
-TEST_F(VolumeLimitFilterTest, AVolumeThatIsStillToBeMadeCounts) {
+TEST_F(VolumeLimitFilterTest, AVolumeThatIsYetToBeProvisionedCounts) {
   maker_.Running("ns/r", {.node = "n", .volumes = {Claim("r1"), NewClaim("r2")}});
   maker_.Pending("ns/p", {.volumes = {NewClaim("p1")}});
   EXPECT_EQ(Answer(), kTooMany);
@@ -83,7 +83,7 @@ TEST_F(VolumeLimitFilterTest, PodsWithVolumesOfTheirOwnAreAlike) {
   EXPECT_NE(class_of("ns/p-0"), class_of("ns/s-0")) << "a shared volume counts once";
 }
 
-TEST_F(VolumeLimitFilterTest, AVolumeThatIsThereAlreadyIsNoOneMore) {
+TEST_F(VolumeLimitFilterTest, AnAttachedVolumeIsNotCountedAgain) {
   const VolumeClaimRow shared = Claim("shared");
   maker_.Running("ns/r", {.pods = 2, .node = "n", .volumes = {shared}});
   maker_.Running("ns/s", {.node = "n", .volumes = {Claim("s1")}});
@@ -93,7 +93,7 @@ TEST_F(VolumeLimitFilterTest, AVolumeThatIsThereAlreadyIsNoOneMore) {
   EXPECT_EQ(Answer(), kTooMany);
 }
 
-TEST_F(VolumeLimitFilterTest, DriversWithoutALimitAndNodesThatNameNoneAreNotAsked) {
+TEST_F(VolumeLimitFilterTest, DriversWithoutALimitAndNodesWithoutLimitsAreSkipped) {
   maker_.Pending("ns/p", {.volumes = {Claim("a", "other"), Claim("b", "other"), Claim("c", "")}});
   const auto cluster = maker_.Build();
   EXPECT_EQ(ScopeOf(*MakeVolumeLimitFilter(*cluster), *cluster, "ns/p-0"), Filter::Scope::kNothing);
@@ -101,7 +101,7 @@ TEST_F(VolumeLimitFilterTest, DriversWithoutALimitAndNodesThatNameNoneAreNotAske
   EXPECT_EQ(MakeRooms().Find("ns/q-0"), "unlimited");
 }
 
-TEST_F(VolumeLimitFilterTest, PodsOfThisCycleCountAndAreTakenBack) {
+TEST_F(VolumeLimitFilterTest, PodsOfThisCycleCountUntilTheyAreRolledBack) {
   maker_.Pending("ns/p", {.volumes = {Claim("p1"), Claim("p2")}});
   maker_.Pending("ns/q", {.volumes = {Claim("q1")}});
   Rooms rooms = MakeRooms();
@@ -112,7 +112,7 @@ TEST_F(VolumeLimitFilterTest, PodsOfThisCycleCountAndAreTakenBack) {
   EXPECT_EQ(rooms.Find("ns/q-0"), "n");
 }
 
-TEST_F(VolumeLimitFilterTest, VolumesOfLeavingPodsAreWaitedFor) {
+TEST_F(VolumeLimitFilterTest, PodsWaitForTheVolumesOfTerminatingPods) {
   const VolumeClaimRow shared = Claim("shared");
   maker_.Running("ns/r", {.node = "n", .volumes = {shared, Claim("r1")}});
   maker_.Running("ns/s", {.node = "n", .volumes = {shared}});

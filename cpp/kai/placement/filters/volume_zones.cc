@@ -12,7 +12,7 @@ class VolumeZoneFilter final : public Filter {
   Scope ScopeFor(PodClassId pod_class) const override {
     const VolumeNeedsId needs = cluster_.ConstraintOf(pod_class).volumes;
     if (!needs.valid() || cluster_.volume_needs()[needs].zones.empty()) return Scope::kNothing;
-    return cluster_.AskPerNode(needs) ? Scope::kNode : Scope::kNodeClass;
+    return cluster_.IsCheckedPerNode(needs) ? Scope::kNode : Scope::kNodeClass;
   }
 
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {

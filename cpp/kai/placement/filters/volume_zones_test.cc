@@ -31,7 +31,7 @@ StringPairs Label(std::string_view key, std::string value) {
   return {{std::string(key), std::move(value)}};
 }
 
-TEST(VolumeZoneFilterTest, APodGoesToTheZoneOfItsVolume) {
+TEST(VolumeZoneFilterTest, APodIsPlacedInTheZoneOfItsVolume) {
   EXPECT_EQ(Answer(keys::kZone, "east", Label(keys::kZone, "east")), "");
   EXPECT_EQ(Answer(keys::kZone, "east", Label(keys::kZone, "west")), kOther);
   EXPECT_EQ(Answer(keys::kRegion, "r1", Label(keys::kRegion, "r2")), kOther);
@@ -44,13 +44,13 @@ TEST(VolumeZoneFilterTest, AVolumeMayBeInSeveralZones) {
       << "an empty zone is invalid: the label is ignored";
 }
 
-TEST(VolumeZoneFilterTest, ANodeWithoutTheLabelWillDoIfItNamesNoZoneAtAll) {
+TEST(VolumeZoneFilterTest, ANodeWithoutAnyZoneLabelIsAccepted) {
   EXPECT_EQ(Answer(keys::kZone, "east", {}), "");
   EXPECT_EQ(Answer(keys::kZone, "east", Label("disk", "ssd")), "");
   EXPECT_EQ(Answer(keys::kZone, "east", Label(keys::kRegion, "r1")), kOther);
 }
 
-TEST(VolumeZoneFilterTest, AnOldLabelOfAVolumeMeetsTheNewOneOfANode) {
+TEST(VolumeZoneFilterTest, TheOldLabelOfAVolumeMatchesTheNewOneOfANode) {
   EXPECT_EQ(Answer(keys::kOldZone, "east", Label(keys::kOldZone, "east")), "");
   EXPECT_EQ(Answer(keys::kOldZone, "east", Label(keys::kZone, "east")), "");
   EXPECT_EQ(Answer(keys::kOldRegion, "r1", Label(keys::kRegion, "r2")), kOther);
@@ -58,7 +58,7 @@ TEST(VolumeZoneFilterTest, AnOldLabelOfAVolumeMeetsTheNewOneOfANode) {
       << "as in kube-scheduler; the reverse does not match";
 }
 
-TEST(VolumeZoneFilterTest, VolumesThatNameNoZoneAskForNone) {
+TEST(VolumeZoneFilterTest, VolumesWithoutAZoneAreAccepted) {
   EXPECT_EQ(Answer("disk", "ssd", Label(keys::kZone, "east")), "");
 }
 

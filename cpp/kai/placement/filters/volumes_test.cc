@@ -90,40 +90,40 @@ std::string Refused(std::string_view why) {
   return StrCat("Scheduling conditions were not met for pod ns/p-0:\nVolumeBinding: ", why, ".\n");
 }
 
-TEST_F(VolumeFilterTest, ABoundVolumeHasToBeInReach) {
+TEST_F(VolumeFilterTest, TheNodeHasToReachABoundVolume) {
   storage().volumes = {Volume("v", "a")};
   Claims({BoundClaim("data", "v")});
   EXPECT_EQ(Answer("a1"), "");
   EXPECT_EQ(Answer("b1"), kOutOfReach);
 }
 
-TEST_F(VolumeFilterTest, AVolumeWithoutNodesIsInReachEverywhere) {
+TEST_F(VolumeFilterTest, EveryNodeReachesAVolumeWithoutNodeAffinity) {
   storage().volumes = {Volume("v")};
   Claims({BoundClaim("data", "v")});
   const auto cluster = maker_.Build();
   EXPECT_EQ(ScopeOf(*MakeVolumeFilter(*cluster), *cluster, "ns/p-0"), Filter::Scope::kNothing);
 }
 
-TEST_F(VolumeFilterTest, AVolumeThatIsGoneIsNowhere) {
+TEST_F(VolumeFilterTest, NoNodeReachesADeletedVolume) {
   Claims({BoundClaim("data", "v")});
   EXPECT_EQ(Answer("a1"), kGone);
 }
 
-TEST_F(VolumeFilterTest, AWaitingClaimTakesAnAvailableVolumeOfItsClass) {
+TEST_F(VolumeFilterTest, AWaitingClaimUsesAnAvailableVolumeOfItsClass) {
   storage().volumes = {Volume("v", "a")};
   Claims({Claim("data")});
   EXPECT_EQ(Answer("a1"), "");
   EXPECT_EQ(Answer("b1"), kNoVolume);
 }
 
-TEST_F(VolumeFilterTest, AVolumeServesOneClaim) {
+TEST_F(VolumeFilterTest, AVolumeIsUsedByOneClaim) {
   storage().volumes = {Volume("v", "a"), Volume("w", "b"), Volume("x", "b")};
   Claims({Claim("data"), Claim("logs")});
   EXPECT_EQ(Answer("a1"), kNoVolume);
   EXPECT_EQ(Answer("b1"), "");
 }
 
-TEST_F(VolumeFilterTest, TheSmallestClaimTakesTheSmallestVolume) {
+TEST_F(VolumeFilterTest, TheSmallestClaimUsesTheSmallestVolume) {
   // In the reverse order the large claim would find no volume.
   storage().volumes = {Volume("large", "a", 2 * kGigabyte), Volume("small", "a")};
   PersistentVolumeClaimRow large = Claim("large");
@@ -132,7 +132,7 @@ TEST_F(VolumeFilterTest, TheSmallestClaimTakesTheSmallestVolume) {
   EXPECT_EQ(Answer("a1"), "");
 }
 
-TEST_F(VolumeFilterTest, AVolumeThatWouldNotDoIsNotTaken) {
+TEST_F(VolumeFilterTest, AnUnsuitableVolumeIsNotUsed) {
   PersistentVolumeRow small = Volume("small", "", kGigabyte - 1);
   PersistentVolumeRow other_class = Volume("other-class");
   other_class.storage_class = "cloud";
@@ -152,7 +152,7 @@ TEST_F(VolumeFilterTest, AVolumeThatWouldNotDoIsNotTaken) {
   EXPECT_EQ(Answer("a1"), kNoVolume);
 }
 
-TEST_F(VolumeFilterTest, AVolumeKeptForTheClaimIsTheOnlyOne) {
+TEST_F(VolumeFilterTest, AVolumeReservedForTheClaimIsTheOnlyChoice) {
   PersistentVolumeRow own = Volume("own", "a");
   own.claim_namespace = "ns";
   own.claim_name = "data";
@@ -162,7 +162,7 @@ TEST_F(VolumeFilterTest, AVolumeKeptForTheClaimIsTheOnlyOne) {
   EXPECT_EQ(Answer("b1"), kNoVolume);
 }
 
-TEST_F(VolumeFilterTest, AVolumeCanBeMadeWhereItsClassMakesThem) {
+TEST_F(VolumeFilterTest, AVolumeCanBeProvisionedWhereItsClassAllowsIt) {
   Claims({Claim("data", "cloud")});
   EXPECT_EQ(Answer("a1"), "");
   storage().classes[1].allowed_topologies = {Zone("b")};
@@ -170,7 +170,7 @@ TEST_F(VolumeFilterTest, AVolumeCanBeMadeWhereItsClassMakesThem) {
   EXPECT_EQ(Answer("b1"), "");
 }
 
-TEST_F(VolumeFilterTest, AVolumeThatIsBeingMadeForAnotherNodeIsWaitedForThere) {
+TEST_F(VolumeFilterTest, AVolumeBeingProvisionedRestrictsItsPodToItsNode) {
   PersistentVolumeClaimRow claim = Claim("data", "cloud");
   claim.selected_node = "b1";
   Claims({claim});
@@ -195,13 +195,13 @@ TEST_F(VolumeFilterTest, ADriverThatReportsItsCapacityNeedsEnoughOfIt) {
   EXPECT_EQ(Answer("a1"), kNoSpace);
 }
 
-TEST_F(VolumeFilterTest, ANodeMayRefuseForBothKindsOfClaimsInOneReason) {
+TEST_F(VolumeFilterTest, OneReasonMayNameBothKindsOfClaims) {
   storage().volumes = {Volume("v", "a")};
   Claims({BoundClaim("data", "v"), Claim("more")});
   EXPECT_EQ(Answer("b1"), StrCat(kOutOfReach, ", ", kNoVolume));
 }
 
-TEST_F(VolumeFilterTest, WhatNoNodeCanHelpIsSaidBeforeNodesAreAsked) {
+TEST_F(VolumeFilterTest, ProblemsOnEveryNodeAreReportedBeforeNodesAreChecked) {
   Claims({Claim("data", "at-once")});
   EXPECT_EQ(Explanation(), Refused("pod has unbound immediate PersistentVolumeClaims"));
   storage().claims.front() = Claim("data", "nowhere");
@@ -226,7 +226,7 @@ TEST_F(VolumeFilterTest, AnInputWithoutAnyStorageHasNoClaims) {
   EXPECT_EQ(Explanation(), Refused("persistentvolumeclaim \"data\" not found"));
 }
 
-TEST_F(VolumeFilterTest, AnEphemeralVolumeHasToBeMadeForThisPod) {
+TEST_F(VolumeFilterTest, AnEphemeralVolumeHasToBelongToThePod) {
   PersistentVolumeClaimRow claim = Claim("p-0-scratch");
   claim.owner_pod_uid = "another";
   Claims({claim});
@@ -245,7 +245,7 @@ TEST_F(VolumeFilterTest, AnEphemeralVolumeHasToBeMadeForThisPod) {
   EXPECT_THAT(Explanation(), is_mine) << "the UID is unknown";
 }
 
-TEST_F(VolumeFilterTest, TwoClaimsOfOneNameAreNoneAndAreReported) {
+TEST_F(VolumeFilterTest, ClaimsWithEqualNamesAreAllRejected) {
   Claims({Claim("data"), Claim("data")});
   const auto cluster = maker_.Build();
   ASSERT_EQ(cluster->rejections().size(), 1);
@@ -253,7 +253,7 @@ TEST_F(VolumeFilterTest, TwoClaimsOfOneNameAreNoneAndAreReported) {
   EXPECT_EQ(cluster->rejections().front().name, "ns/data");
 }
 
-TEST_F(VolumeFilterTest, PodsWhoseVolumesAskTheSameAreOfOneClass) {
+TEST_F(VolumeFilterTest, PodsWithEqualVolumesAreOfOneClass) {
   storage().volumes = {Volume("v", "a"), Volume("w", "a")};
   Claims({BoundClaim("data-0", "v"), BoundClaim("data-1", "w")});
   maker_.rows().pods.back().volumes.pop_back();
@@ -263,7 +263,7 @@ TEST_F(VolumeFilterTest, PodsWhoseVolumesAskTheSameAreOfOneClass) {
             cluster->pods().pod_class[PodNamed(*cluster, "ns/q-0")]);
 }
 
-TEST_F(VolumeFilterTest, AVolumeOfOneHostFindsItAmongMany) {
+TEST_F(VolumeFilterTest, AVolumeOfOneHostIsCheckedPerNode) {
   for (int i = 0; i < 40; ++i) {
     const std::string name = StrCat("host-", i);
     maker_.Node(name, {.labels = {{"host", name}}});

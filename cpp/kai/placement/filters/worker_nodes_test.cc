@@ -32,7 +32,7 @@ TEST(WorkerNodeFilterTest, GpuPodsRunOnGpuWorkersAndAllOthersOnCpuWorkers) {
   EXPECT_EQ(AnswerOf(*filter, *cluster, "ns/serves-0", "both"), "");
 }
 
-TEST(WorkerNodeFilterTest, AsksNothingUnlessNodesAreRestricted) {
+TEST(WorkerNodeFilterTest, IsSkippedUnlessNodesAreRestricted) {
   const auto cluster = Workers().Build();
   const auto filter = MakeWorkerNodeFilter(*cluster);
   EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/trains-0"), Filter::Scope::kNothing);

@@ -76,7 +76,7 @@ std::string AlignText(NumaPolicy policy, const Zones& zones,
 // spec 3 U17: zones of 4 GPUs and 16 CPUs.
 const Zones kTwo = Zones::Alike(2, {4, 16});
 
-TEST(AlignmentTest, RestrictedWantsOneWidthForAllResources) {
+TEST(AlignmentTest, RestrictedRequiresOneWidthForAllResources) {
   EXPECT_EQ(AlignText(kRestricted, kTwo, {{6, 10}}), "no") << "widths 2 and 1";
   EXPECT_EQ(AlignText(kRestricted, kTwo, {{6, 24}}), "0: 4 16, 1: 2 8");
   EXPECT_EQ(AlignText(kRestricted, kTwo, {{2, 8}}), "0: 2 8");
@@ -94,13 +94,13 @@ TEST(AlignmentTest, APlacementNamesZonesResourcesAndAmounts) {
   EXPECT_EQ(found.CountZones(), 1);
 }
 
-TEST(AlignmentTest, WidthsAreThoseOfAnEmptyNode) {
+TEST(AlignmentTest, WidthsAreComputedForAnEmptyNode) {
   const Zones used = Zones::Alike(2, {4}).Left({3, 3});
   EXPECT_EQ(AlignText(kRestricted, used, {{4}}), "no") << "width 1, and no zone has 4";
   EXPECT_EQ(AlignText(kRestricted, used, {{5}}), "0: 3, 1: 2");
 }
 
-TEST(AlignmentTest, MemoryMayDemandAnotherWidthThanGpus) {
+TEST(AlignmentTest, MemoryMayNeedAnotherWidthThanGpus) {
   EXPECT_EQ(AlignText(kRestricted, Zones::Alike(2, {4, 16}), {{6, 16}}), "no");
 }
 
@@ -110,7 +110,7 @@ TEST(AlignmentTest, MoreThanAllZonesTogetherFitsNowhere) {
   EXPECT_EQ(AlignText(kBestEffort, kTwo, {{9, 0}}), "no");
 }
 
-TEST(AlignmentTest, ContainersBesideEachOtherTakeTheirPartOneAfterTheOther) {
+TEST(AlignmentTest, ConcurrentContainersAreAlignedOneAfterTheOther) {
   const Zones zones = Zones::Alike(2, {4});
   EXPECT_EQ(AlignText(kSingle, zones, {{3}, {3}, {2}}), "no") << "1 + 1 is left";
   EXPECT_EQ(AlignText(kSingle, zones, {{3}, {3}}), "0: 3, 1: 3");
@@ -118,37 +118,37 @@ TEST(AlignmentTest, ContainersBesideEachOtherTakeTheirPartOneAfterTheOther) {
   EXPECT_EQ(AlignText(kRestricted, zones, {{6}}), "0: 4, 1: 2") << "the pod as a whole";
 }
 
-TEST(AlignmentTest, ContainersThatRunAloneTakeNothing) {
+TEST(AlignmentTest, ContainersThatRunAloneUseNothing) {
   const Zones zones = Zones::Alike(2, {4});
   EXPECT_EQ(AlignText(kSingle, zones, {{3}}, {{4}, {4}}), "0: 3");
   EXPECT_EQ(AlignText(kSingle, zones, {{3}}, {{5}}), "no");
   EXPECT_EQ(AlignText(kSingle, zones, {}, {{4}}), "");
 }
 
-TEST(AlignmentTest, NothingAskedIsAlignedNowhere) {
+TEST(AlignmentTest, WithoutRequestsNoZoneIsUsed) {
   for (const NumaPolicy policy : {kSingle, kRestricted, kBestEffort, NumaPolicy::kNone}) {
     EXPECT_EQ(AlignText(policy, kTwo.Left({0, 0, 0, 0}), {{0, 0}}), "");
   }
 }
 
-TEST(AlignmentTest, TheLowestZoneThatHasEverything) {
+TEST(AlignmentTest, ChoosesTheLowestZoneThatHasAllResources) {
   EXPECT_EQ(AlignText(kSingle, Zones::Each({{4, 1}, {1, 4}, {2, 2}, {4, 4}}), {{2, 2}}), "2: 2 2");
 }
 
-TEST(AlignmentTest, TheLowestMaskThatHasEverything) {
+TEST(AlignmentTest, ChoosesTheLowestMaskThatHasAllResources) {
   const Zones zones = Zones::Alike(4, {4, 4}).Left({1, 4, 4, 1, 3, 3, 4, 4});
   EXPECT_EQ(AlignText(kRestricted, zones, {{6, 5}}), "1: 4 1, 3: 2 4");
   EXPECT_EQ(AlignText(kRestricted, zones, {{5, 5}}), "0: 1 4, 1: 4 1");
 }
 
-TEST(AlignmentTest, AZoneThatGivesNothingIsNotPartOfThePlacement) {
+TEST(AlignmentTest, AZoneThatContributesNothingIsNotPartOfThePlacement) {
   const Alignment found =
       Align(kRestricted, Zones::Alike(3, {4}).Left({0, 5, 1}).table(), {{{5}}}, {});
   EXPECT_EQ(TextOf(found, 1), "1: 5") << "the mask has zones 0 and 1";
   EXPECT_EQ(found.CountZones(), 1);
 }
 
-TEST(AlignmentTest, BestEffortTakesTheZoneThatCoversMostFirst) {
+TEST(AlignmentTest, BestEffortFillsTheZoneThatCoversMostFirst) {
   EXPECT_EQ(AlignText(kBestEffort, Zones::Each({{1}, {3}, {2}}), {{5}}), "1: 3, 2: 2");
   EXPECT_EQ(AlignText(kBestEffort, Zones::Each({{2}, {2}}), {{1}}), "0: 1")
       << "the lower of two zones";
@@ -156,7 +156,7 @@ TEST(AlignmentTest, BestEffortTakesTheZoneThatCoversMostFirst) {
             "0: 1, 1: 1, 2: 1, 3: 1");
 }
 
-TEST(AlignmentTest, ManyZonesAreNoReasonToTryAllTheirMasks) {
+TEST(AlignmentTest, ManyZonesAreAlignedWithoutTryingAllMasks) {
   // Every second of 64 zones is empty: C(64, 16) masks, and none of the first half fits.
   std::vector<double> left;
   for (int zone = 0; zone < 64; ++zone) left.push_back(zone % 2 == 0 ? 0 : 4);
@@ -167,7 +167,7 @@ TEST(AlignmentTest, ManyZonesAreNoReasonToTryAllTheirMasks) {
   EXPECT_EQ(found.placement.back().zone, 31);
 }
 
-TEST(AlignmentTest, WhatTwoResourcesMakeHardIsGivenUpInTime) {
+TEST(AlignmentTest, AHardSearchWithTwoResourcesEndsInTime) {
   // Each zone has mainly one of two resources, and never quite enough of both.
   std::vector<double> left;
   for (int zone = 0; zone < 48; ++zone) {
@@ -248,7 +248,7 @@ std::string SlowText(const ZoneTable& table, const std::vector<ZoneRequest>& con
   return TextOf(found, table.resources);
 }
 
-TEST(AlignmentTest, AgreesWithTryingEveryMask) {
+TEST(AlignmentTest, AgreesWithATrialOfEveryMask) {
   std::random_device device;
   const uint64_t seed = device();
   std::mt19937_64 random(seed);
@@ -284,7 +284,7 @@ TEST(AlignmentTest, AgreesWithTryingEveryMask) {
   EXPECT_GT(fits, 2'000) << "seed " << seed;
 }
 
-TEST(AlignmentTest, BestEffortFindsPlaceWhereverThereIsRoom) {
+TEST(AlignmentTest, BestEffortFindsAPlaceIfThereIsRoom) {
   std::random_device device;
   const uint64_t seed = device();
   std::mt19937_64 random(seed);

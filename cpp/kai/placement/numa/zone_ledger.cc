@@ -127,7 +127,7 @@ ZoneLedger::Answer ZoneLedger::Work(const NumaNeeds& needs, NodeId node) const {
   return answer;
 }
 
-const ZoneLedger::Answer& ZoneLedger::Ask(PodClassId pod_class, NodeId node) const {
+const ZoneLedger::Answer& ZoneLedger::AnswerFor(PodClassId pod_class, NodeId node) const {
   const int32_t place = numa_.place[node];
   if (place < 0) return without_zones_;
   const NumaNeedsId needs = cluster_.pod_classes().info[pod_class].numa;

@@ -2,7 +2,7 @@
 // (spec 3 U4-U15).
 //
 //   ZoneLedger ledger(*cluster, {});
-//   ledger.Ask(pod_class, node).admits      // the Topology Manager would admit it
+//   ledger.AnswerFor(pod_class, node).admits      // the Topology Manager would admit it
 //   ledger.RecordOf(pod)                    // its zones, once it has the node
 //
 // It is a listener of the statement: a pod takes its zones when it gets its node, and gives them
@@ -11,7 +11,8 @@
 //
 // Invariants: undoing restores every amount exactly; a record exists until the change that made it
 // is undone. Cost: nothing for pods that no node aligns; otherwise one alignment per class of pods
-// and node, after each change of that node's zones. Not thread-safe: Ask() caches its answers.
+// and node, after each change of that node's zones. Not thread-safe: AnswerFor() caches its
+// answers.
 #ifndef KAI_PLACEMENT_NUMA_ZONE_LEDGER_H_
 #define KAI_PLACEMENT_NUMA_ZONE_LEDGER_H_
 
@@ -55,9 +56,9 @@ class ZoneLedger final : public Listener {
   // True: some node may refuse these pods.
   bool MayRefuse(PodClassId pod_class) const { return HasNote(pod_class, kRefused); }
   // True: the scores of these pods differ between nodes.
-  bool HasWishes(PodClassId pod_class) const { return HasNote(pod_class, kScored); }
+  bool HasPreferences(PodClassId pod_class) const { return HasNote(pod_class, kScored); }
   // Only for classes with one of these two true.
-  const Answer& Ask(PodClassId pod_class, NodeId node) const;
+  const Answer& AnswerFor(PodClassId pod_class, NodeId node) const;
 
   // The index of the pod's last record; negative: it never had zones. A record keeps its index
   // until the change that made it is undone.

@@ -32,7 +32,7 @@ PodsSpec RunningOnThreeCpus(std::vector<ZoneRecordRow> records) {
   return spec;
 }
 
-TEST(ZoneLedgerTest, PodsTakeTheirZonesOneAfterTheOther) {  // spec 3 T39
+TEST(ZoneLedgerTest, PodsUseTheirZonesOneAfterTheOther) {  // spec 3 T39
   ZoneRooms rooms(TwoZones().Pending("ns/p", ThreeCpus(3)).Build());
   rooms.Place("ns/p-0", rooms.Find("ns/p-0"));
   rooms.Place("ns/p-1", rooms.Find("ns/p-1"));
@@ -47,21 +47,21 @@ TEST(ZoneLedgerTest, PodsTakeTheirZonesOneAfterTheOther) {  // spec 3 T39
   EXPECT_EQ(rooms.Find("ns/p-2"), "n");
 }
 
-TEST(ZoneLedgerTest, AnswersForPodsAndKeepsARecordOfThoseThatGotZones) {
+TEST(ZoneLedgerTest, AnswersForPodsAndRecordsTheirZones) {
   const auto cluster = TwoZones().Pending("ns/p", ThreeCpus()).Build();
   ZoneLedger ledger(*cluster, {});
   const PodId pod = PodNamed(*cluster, "ns/p-0");
   const NodeId node = NodeNamed(*cluster, "n");
   const PodClassId pod_class = cluster->pods().pod_class[pod];
   EXPECT_TRUE(ledger.MayRefuse(pod_class));
-  EXPECT_TRUE(ledger.Ask(pod_class, node).admits);
+  EXPECT_TRUE(ledger.AnswerFor(pod_class, node).admits);
   EXPECT_LT(ledger.RecordOf(pod), 0);
   const auto statement = Statement::Open(cluster.get(), {&ledger});
   statement->Place(pod, node);
   EXPECT_EQ(ledger.records()[static_cast<size_t>(ledger.RecordOf(pod))].node, node);
 }
 
-TEST(ZoneLedgerTest, OnlyPoliciesThatRefuseRefuse) {  // spec 3 U4
+TEST(ZoneLedgerTest, OnlyRestrictivePoliciesRefusePods) {  // spec 3 U4
   const auto find = [](NumaPolicy policy, int64_t millicpu) {
     return ZoneRooms(
                TwoZones(policy).Pending("ns/p", {.millicpu = millicpu, .guaranteed = true}).Build())
@@ -74,7 +74,7 @@ TEST(ZoneLedgerTest, OnlyPoliciesThatRefuseRefuse) {  // spec 3 U4
   EXPECT_EQ(find(NumaPolicy::kNone, 9000), "n");
 }
 
-TEST(ZoneLedgerTest, PodsThatAreNotGuaranteedAreAlignedByTheirDevicesAlone) {  // spec 3 U4
+TEST(ZoneLedgerTest, PodsThatAreNotGuaranteedAreAlignedByTheirDevicesOnly) {  // spec 3 U4
   const ResourceAmounts zone = {{"cpu", 4000}, {"nvidia.com/gpu", 2}};
   ZoneRooms rooms(MakeCluster()
                       .Node("n", {.gpus = 4})
@@ -92,7 +92,7 @@ TEST(ZoneLedgerTest, PodsThatAreNotGuaranteedAreAlignedByTheirDevicesAlone) {  /
   EXPECT_EQ(rooms.Zones("ns/small-0"), "0: nvidia.com/gpu 2");
 }
 
-TEST(ZoneLedgerTest, ResourcesThatAreIgnoredAlignNothing) {
+TEST(ZoneLedgerTest, IgnoredResourcesAreNotAligned) {
   ZoneRooms rooms(TwoZones().Pending("ns/p", {.millicpu = 9000, .guaranteed = true}).Build(),
                   {.ignored = {"cpu"}});
   EXPECT_EQ(rooms.Find("ns/p-0"), "n");
@@ -100,7 +100,7 @@ TEST(ZoneLedgerTest, ResourcesThatAreIgnoredAlignNothing) {
   EXPECT_EQ(rooms.Zones("ns/p-0"), "");
 }
 
-TEST(ZoneLedgerTest, WhatRunsHasWhatWasWrittenDown) {  // spec 3 U12, U13
+TEST(ZoneLedgerTest, RunningPodsUseTheZonesOfTheirRecords) {  // spec 3 U12, U13
   ZoneRooms rooms(TwoZones()
                       .Running("ns/a", RunningOnThreeCpus({RecordIn("zone-1", {{"cpu", 3000}})}))
                       .Running("ns/b", RunningOnThreeCpus({}))
@@ -113,7 +113,7 @@ TEST(ZoneLedgerTest, WhatRunsHasWhatWasWrittenDown) {  // spec 3 U12, U13
   EXPECT_EQ(rooms.Left("n"), "0: cpu 4000, 1: cpu 4000");
 }
 
-TEST(ZoneLedgerTest, WhatIsReportedAsLeftCountsWhereNothingIsReconstructed) {
+TEST(ZoneLedgerTest, WithoutReconstructionTheReportedAvailableAmountsCount) {
   NodeZonesRow zones = ZonesOf("n", {kFourCpus, kFourCpus});
   zones.zones[0].available = {{"cpu", 500}};
   const auto cluster = [&] {
@@ -139,7 +139,7 @@ TEST(ZoneLedgerTest, AVictimThatStaysKeepsItsZone) {  // spec 3 T39
   EXPECT_EQ(rooms.Left("n"), "0: cpu 1000, 1: cpu 4000");
 }
 
-TEST(ZoneLedgerTest, AVictimWhoseZoneIsTakenMovesToAnother) {
+TEST(ZoneLedgerTest, AVictimMovesToAnotherZoneIfItsZoneIsUsed) {
   ZoneRooms rooms(TwoZones()
                       .Running("ns/a", RunningOnThreeCpus({RecordIn("zone-0", {{"cpu", 3000}})}))
                       .Running("ns/b", RunningOnThreeCpus({RecordIn("zone-1", {{"cpu", 3000}})}))
@@ -155,7 +155,7 @@ TEST(ZoneLedgerTest, AVictimWhoseZoneIsTakenMovesToAnother) {
   EXPECT_EQ(rooms.Find("ns/b-0"), "nowhere");
 }
 
-TEST(ZoneLedgerTest, AVictimOfWhichNothingIsKnownStays) {
+TEST(ZoneLedgerTest, AVictimWithoutARecordStays) {
   const auto pods = [] { return TwoZones().Running("ns/a", RunningOnThreeCpus({})).Build(); };
   for (const bool wait : {true, false}) {
     ZoneRooms rooms(pods(), {.wait_for_leaving = wait});
@@ -183,7 +183,7 @@ TEST(ZoneLedgerTest, AVictimThatGetsAnotherZoneOfItsNodeMoves) {  // spec 2 T5
   EXPECT_EQ(rooms.Left("n"), "0: cpu 4000, 1: cpu 1000");
 }
 
-TEST(ZoneLedgerTest, APodThatTakesTheZoneOfOneThatLeavesWaitsForIt) {
+TEST(ZoneLedgerTest, APodInTheZoneOfATerminatingPodWaitsForIt) {
   const auto cluster = [] {
     return MakeCluster()
         .Node("n")
@@ -200,7 +200,7 @@ TEST(ZoneLedgerTest, APodThatTakesTheZoneOfOneThatLeavesWaitsForIt) {
       << "as KAI: spec 3 U13";
 }
 
-TEST(ZoneLedgerTest, AZoneThatIsFreeNowComesBeforeOneThatWillBe) {
+TEST(ZoneLedgerTest, AFreeZoneComesBeforeOneThatIsBeingFreed) {
   ZoneRooms rooms(TwoZones()
                       .Releasing("ns/a", RunningOnThreeCpus({RecordIn("zone-0", {{"cpu", 3000}})}))
                       .Pending("ns/p", ThreeCpus(2))
@@ -211,7 +211,7 @@ TEST(ZoneLedgerTest, AZoneThatIsFreeNowComesBeforeOneThatWillBe) {
   EXPECT_EQ(rooms.Find("ns/p-1"), "n later");
 }
 
-TEST(ZoneLedgerTest, TheFewerZonesTheBetter) {  // spec 3 U11
+TEST(ZoneLedgerTest, FewerZonesArePreferred) {  // spec 3 U11
   const std::vector<ResourceAmounts> four(4, {{"cpu", 4000}});
   ZoneRooms rooms(MakeCluster()
                       .Node("bare")
@@ -238,7 +238,7 @@ TEST(ZoneLedgerTest, TheFewerZonesTheBetter) {  // spec 3 U11
   EXPECT_EQ(rooms.ScoreOf("ns/other-0", "restricted"), 0) << "not guaranteed, and no device";
 }
 
-TEST(ZoneLedgerTest, WithoutZonesNothingIsAsked) {
+TEST(ZoneLedgerTest, WithoutZonesPodClassesHaveNoNumaNeeds) {
   const auto cluster = MakeCluster().Node("n").Pending("ns/p", ThreeCpus()).Build();
   EXPECT_TRUE(cluster->numa().empty());
   EXPECT_FALSE(cluster->ClassOf(PodNamed(*cluster, "ns/p-0")).numa.valid());
@@ -246,7 +246,7 @@ TEST(ZoneLedgerTest, WithoutZonesNothingIsAsked) {
 
 // ---- random changes
 
-TEST(ZoneLedgerTest, UndoingRestoresEveryAmountAndWhatIsLeftIsWhatNoPodHas) {
+TEST(ZoneLedgerTest, UndoRestoresAllAmountsAndFreeAmountsExcludeAllPods) {
   std::random_device device;
   const uint64_t seed = device();
   std::mt19937_64 random(seed);

@@ -13,7 +13,7 @@ ClusterMaker PodThatNeeds(std::vector<std::string> config_maps) {
   return MakeCluster().Node("n").Pending("ns/p", {.config_maps = std::move(config_maps)});
 }
 
-TEST(ConfigMapCheckTest, APodWaitsForConfigMapsThatAreNotThere) {  // spec 3 P13
+TEST(ConfigMapCheckTest, APodWaitsForMissingConfigMaps) {  // spec 3 P13
   ClusterMaker maker = PodThatNeeds({"c", "b", "a"});
   maker.rows().config_maps = std::vector{ConfigMapRow{.namespace_name = "ns", .name = "b"},
                                          ConfigMapRow{.namespace_name = "other", .name = "a"}};
@@ -24,7 +24,7 @@ TEST(ConfigMapCheckTest, APodWaitsForConfigMapsThatAreNotThere) {  // spec 3 P13
       rooms.search().plans().CanNeverRun(rooms.cluster().pods().pod_class[rooms.Pod("ns/p-0")]));
 }
 
-TEST(ConfigMapCheckTest, WithAllOfThemThereNothingIsAsked) {
+TEST(ConfigMapCheckTest, WithAllConfigMapsTheCheckIsSkipped) {
   ClusterMaker maker = PodThatNeeds({"a"}).Pending("ns/q");
   maker.rows().config_maps = std::vector{ConfigMapRow{.namespace_name = "ns", .name = "a"}};
   const auto cluster = maker.Build();
@@ -32,11 +32,11 @@ TEST(ConfigMapCheckTest, WithAllOfThemThereNothingIsAsked) {
             cluster->pods().pod_class[PodNamed(*cluster, "ns/q-0")]);
 }
 
-TEST(ConfigMapCheckTest, AnInputThatSaysNothingOfConfigMapsIsNotAskedForThem) {
+TEST(ConfigMapCheckTest, WithoutConfigMapsInTheInputTheCheckIsSkipped) {
   EXPECT_EQ(Rooms(PodThatNeeds({"a"}).Build()).Find("ns/p-0"), "n");
 }
 
-TEST(ConfigMapCheckTest, EverythingThatKeepsThePodOutIsSaid) {  // spec 3 P15
+TEST(ConfigMapCheckTest, EveryReasonOfAPodIsReported) {  // spec 3 P15
   ClusterMaker maker = MakeCluster().Node("n").Pending(
       "ns/p",
       {.gpus = 1, .config_maps = {"a", "c"}, .volumes = {{.claim = "data", .ephemeral = false}}});

@@ -13,7 +13,7 @@ class ResourceClaimCheck final : public PodCheck {
     const ClaimNeedsId needs = NeedsOf(pod_class);
     return !needs.valid() || cluster_.claims().LastingRefusal(needs) == ClaimRefusalKind::kNone;
   }
-  bool AsksEachTime(PodClassId pod_class) const override { return NeedsOf(pod_class).valid(); }
+  bool IsCheckedEachTime(PodClassId pod_class) const override { return NeedsOf(pod_class).valid(); }
   bool AllowsNow(PodClassId pod_class) const override {
     return !cluster_.claims().RefusesNow(NeedsOf(pod_class));
   }

@@ -5,7 +5,7 @@
 namespace kai::node_availability_test {
 namespace {
 
-TEST(NodeAvailabilityScorerTest, AThousandWhereThePodCanStartNow) {
+TEST(NodeAvailabilityScorerTest, ScoresAThousandIfThePodCanStartNow) {
   const auto scorer = MakeNodeAvailabilityScorer();
   EXPECT_EQ(scorer->Score(PodClassId(0), NodeId(0), {.fits_now = true}), 1000);
   EXPECT_EQ(scorer->Score(PodClassId(0), NodeId(0), {.fits_now = false}), 0);

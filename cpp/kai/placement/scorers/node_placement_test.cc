@@ -9,7 +9,7 @@ namespace {
 
 // ---- spec 3 W3
 
-TEST(BinpackScoreTest, IsNineWhereLeastIsFreeAndNothingWhereMostIs) {
+TEST(BinpackScoreTest, IsNineWithTheLeastFreeAndZeroWithTheMost) {
   const auto score = [](double room, double least, double most) {
     return BinpackScore(room, least, most, /*allocatable=*/16);
   };
@@ -21,24 +21,24 @@ TEST(BinpackScoreTest, IsNineWhereLeastIsFreeAndNothingWhereMostIs) {
   EXPECT_EQ(score(16, 4, 16), 0);
 }
 
-TEST(BinpackScoreTest, IsNineWhereAllAreAlike) { EXPECT_EQ(BinpackScore(5, 5, 5, 8), 9); }
+TEST(BinpackScoreTest, IsNineIfAllNodesAreAlike) { EXPECT_EQ(BinpackScore(5, 5, 5, 8), 9); }
 
-TEST(BinpackScoreTest, IsNothingWhereNothingIsFreeAnywhere) {
+TEST(BinpackScoreTest, IsZeroIfNoNodeHasFreeResources) {
   EXPECT_EQ(BinpackScore(0, 0, 0, 8), 0);
   EXPECT_EQ(BinpackScore(-2, -2, 0, 8), 0);
 }
 
-TEST(BinpackScoreTest, IsNothingOnNodesThatDoNotHaveTheResource) {
+TEST(BinpackScoreTest, IsZeroOnNodesWithoutTheResource) {
   EXPECT_EQ(BinpackScore(0, 0, 4, 0), 0);
   EXPECT_EQ(BinpackScore(0, 5, 5, 0), 0);
 }
 
-TEST(BinpackScoreTest, CountsOnBelowZero) {
+TEST(BinpackScoreTest, WorksWithNegativeFreeAmounts) {
   EXPECT_EQ(BinpackScore(-2, -2, 4, 8), 9);
   EXPECT_EQ(BinpackScore(-3, -3, -1, 8), 9);
 }
 
-TEST(SpreadScoreTest, IsTheFreePartOfWhatThereIs) {  // spec 3 W4
+TEST(SpreadScoreTest, IsTheFreeFractionOfTheResource) {  // spec 3 W4
   EXPECT_EQ(SpreadScore(4, 8), 0.5);
   EXPECT_EQ(SpreadScore(8, 8), 1);
   EXPECT_EQ(SpreadScore(7, 8), 0.875);
@@ -57,7 +57,7 @@ class NodePlacementTest : public testing::Test {
   }
 };
 
-TEST_F(NodePlacementTest, GpuPodsGoByGpusAndOthersByCpu) {
+TEST_F(NodePlacementTest, GpuPodsAreScoredByGpusAndOthersByCpu) {
   const auto cluster = MakeCluster()
                            .Node("n", {.gpus = 8, .millicpu = 10'000})
                            .Running("ns/x", {.gpus = 2, .millicpu = 4000, .node = "n"})
@@ -73,7 +73,7 @@ TEST_F(NodePlacementTest, GpuPodsGoByGpusAndOthersByCpu) {
   EXPECT_EQ(Score(*cluster, Strategy::kSpread, Strategy::kBinpack, "ns/cpu-0", "n", cores), 9);
 }
 
-TEST_F(NodePlacementTest, WhatIsBeingFreedIsRoom) {
+TEST_F(NodePlacementTest, ResourcesBeingFreedCountAsFree) {
   const auto cluster = MakeCluster()
                            .Node("n", {.gpus = 8})
                            .Running("ns/stays", {.gpus = 4, .node = "n"})
@@ -91,7 +91,7 @@ TEST_F(NodePlacementTest, SpreadingDividesByTheDevicesThatTheLabelCounts) {
   EXPECT_EQ(Score(*cluster, Strategy::kSpread, Strategy::kSpread, "ns/p-0", "n"), 0.75);
 }
 
-TEST_F(NodePlacementTest, NodesWithoutTheResourceScoreNothing) {
+TEST_F(NodePlacementTest, NodesWithoutTheResourceScoreZero) {
   const auto cluster = MakeCluster().Node("n").Pending("ns/p", {.gpus = 1}).Build();
   const ScoreView view{.least_room = 0, .most_room = 8};
   EXPECT_EQ(Score(*cluster, Strategy::kBinpack, Strategy::kBinpack, "ns/p-0", "n", view), 0);

@@ -6,7 +6,7 @@
 namespace kai::nominated_node_test {
 namespace {
 
-TEST(NominatedNodeScorerTest, TenMillionForTheNominatedNode) {
+TEST(NominatedNodeScorerTest, ScoresTenMillionForTheNominatedNode) {
   const auto cluster = MakeCluster()
                            .Node("n1")
                            .Node("n2")

@@ -12,11 +12,11 @@ class NumaScorer final : public Scorer {
   explicit NumaScorer(std::shared_ptr<const ZoneLedger> ledger) : ledger_(std::move(ledger)) {}
 
   Dependence DependsOn(PodClassId pod_class) const override {
-    return ledger_->HasWishes(pod_class) ? Dependence::kNode : Dependence::kNothing;
+    return ledger_->HasPreferences(pod_class) ? Dependence::kNode : Dependence::kNothing;
   }
 
   double Score(PodClassId pod_class, NodeId node, const ScoreView&) const override {
-    const int32_t zones = ledger_->Ask(pod_class, node).zones;
+    const int32_t zones = ledger_->AnswerFor(pod_class, node).zones;
     return zones == 0 ? 0 : kOneZone / zones;
   }
 

@@ -6,7 +6,7 @@
 namespace kai::numa_test {
 namespace {
 
-TEST(NumaScorerTest, LooksAtSingleNodesForPodsThatCanTellThemApart) {
+TEST(NumaScorerTest, ScoresSingleNodesForPodsWithAlignedResources) {
   const auto cluster = MakeCluster()
                            .Node("n")
                            .Add(ZonesOf("n", {{{"cpu", 4000}}}, NumaPolicy::kNone))
@@ -21,7 +21,7 @@ TEST(NumaScorerTest, LooksAtSingleNodesForPodsThatCanTellThemApart) {
   EXPECT_EQ(scorer->DependsOn(class_of("ns/loose-0")), Scorer::Dependence::kNothing);
 }
 
-TEST(NumaScorerTest, OneZoneIsBetterThanTwoWhateverIsFuller) {  // spec 3 U11
+TEST(NumaScorerTest, OneZoneComesBeforeTwoOnAFullerNode) {  // spec 3 U11
   const std::vector<ResourceAmounts> two = {{{"cpu", 4000}}, {{"cpu", 4000}}};
   ZoneRooms rooms(
       MakeCluster()

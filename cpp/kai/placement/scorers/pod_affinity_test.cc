@@ -21,7 +21,7 @@ PodAffinityRow Prefers(std::string app, int32_t weight) {
   row.preferred = {{.term = PodsOf(std::move(app)), .weight = weight}};
   return row;
 }
-PodAffinityRow Dislikes(std::string app, int32_t weight) {
+PodAffinityRow PrefersWithout(std::string app, int32_t weight) {
   PodAffinityRow row;
   row.preferred_anti = {{.term = PodsOf(std::move(app)), .weight = weight}};
   return row;
@@ -43,7 +43,7 @@ double PointsOf(const Cluster& cluster, std::string_view node) {
   return scorer->Score(pods, NodeNamed(cluster, node), {}) / kPoint;
 }
 
-TEST(PodAffinityScorerTest, AWishCountsItsWeightForEveryPodInTheDomain) {
+TEST(PodAffinityScorerTest, APreferenceScoresItsWeightForEveryPodInTheDomain) {
   const auto cluster = Zones()
                            .Running("ns/web", {.pods = 2, .node = "a1", .labels = {{"app", "web"}}})
                            .Running("ns/more", {.node = "b1", .labels = {{"app", "web"}}})
@@ -55,26 +55,26 @@ TEST(PodAffinityScorerTest, AWishCountsItsWeightForEveryPodInTheDomain) {
   EXPECT_EQ(PointsOf(*cluster, "lone"), 0);
 }
 
-TEST(PodAffinityScorerTest, ADislikeCountsAgainstTheDomain) {
+TEST(PodAffinityScorerTest, APreferredAntiAffinityLowersTheScoreOfTheDomain) {
   const auto cluster = Zones()
                            .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
-                           .Pending("ns/p", {.affinity = Dislikes("web", 7)})
+                           .Pending("ns/p", {.affinity = PrefersWithout("web", 7)})
                            .Build();
   EXPECT_EQ(PointsOf(*cluster, "a2"), -7);
   EXPECT_EQ(PointsOf(*cluster, "b1"), 0);
 }
 
-TEST(PodAffinityScorerTest, PlacedPodsWishAndDislikeToo) {
+TEST(PodAffinityScorerTest, PreferencesOfPlacedPodsCountToo) {
   const auto cluster = Zones()
                            .Running("ns/friend", {.node = "a1", .affinity = Prefers("web", 5)})
-                           .Running("ns/foe", {.node = "b1", .affinity = Dislikes("web", 3)})
+                           .Running("ns/foe", {.node = "b1", .affinity = PrefersWithout("web", 3)})
                            .Pending("ns/p", {.labels = {{"app", "web"}}})
                            .Build();
   EXPECT_EQ(PointsOf(*cluster, "a2"), 5);
   EXPECT_EQ(PointsOf(*cluster, "b1"), -3);
 }
 
-TEST(PodAffinityScorerTest, WhatAPlacedPodRequiredCountsOnePoint) {
+TEST(PodAffinityScorerTest, ARequiredTermOfAPlacedPodScoresOnePoint) {
   PodAffinityRow required;
   required.required = {PodsOf("web")};
   const auto cluster = Zones()
@@ -85,7 +85,7 @@ TEST(PodAffinityScorerTest, WhatAPlacedPodRequiredCountsOnePoint) {
   EXPECT_EQ(PointsOf(*cluster, "a1"), 0);
 }
 
-TEST(PodAffinityScorerTest, WhatTheIncomingPodRequiresScoresNothingByItself) {
+TEST(PodAffinityScorerTest, ARequiredTermOfTheIncomingPodScoresNothing) {
   PodAffinityRow required;
   required.required = {PodsOf("web")};
   const auto cluster = Zones()
@@ -98,8 +98,9 @@ TEST(PodAffinityScorerTest, WhatTheIncomingPodRequiresScoresNothingByItself) {
 TEST(PodAffinityScorerTest, BothDirectionsAddUp) {
   const auto cluster =
       Zones()
-          .Running("ns/web",
-                   {.node = "a1", .labels = {{"app", "web"}}, .affinity = Dislikes("batch", 4)})
+          .Running(
+              "ns/web",
+              {.node = "a1", .labels = {{"app", "web"}}, .affinity = PrefersWithout("batch", 4)})
           .Pending("ns/p", {.labels = {{"app", "batch"}}, .affinity = Prefers("web", 10)})
           .Build();
   EXPECT_EQ(PointsOf(*cluster, "a1"), 6);
@@ -118,7 +119,7 @@ TEST(PodAffinityScorerTest, FollowsTheStatement) {
   EXPECT_EQ(PointsOf(*cluster, "b1"), 0);
 }
 
-TEST(PodAffinityScorerTest, DependsOnNothingWhereNoPodWishesAnything) {
+TEST(PodAffinityScorerTest, DependsOnNothingWithoutPreferences) {
   const auto cluster = Zones()
                            .Pending("ns/wishful", {.affinity = Prefers("web", 1)})
                            .Pending("ns/p", {.labels = {{"app", "web"}}})
@@ -131,11 +132,11 @@ TEST(PodAffinityScorerTest, DependsOnNothingWhereNoPodWishesAnything) {
   EXPECT_EQ(scorer->DependsOn(pods), Scorer::Dependence::kNode);
 }
 
-TEST(PodAffinityScorerTest, WishesThatCancelOutAreStillAsked) {
+TEST(PodAffinityScorerTest, PreferencesThatCancelOutAreStillEvaluated) {
   // +2 and -2 are in different zones: their sum must not count as no preference.
   const auto cluster = Zones()
                            .Running("ns/friend", {.node = "a1", .affinity = Prefers("web", 2)})
-                           .Running("ns/foe", {.node = "b1", .affinity = Dislikes("web", 2)})
+                           .Running("ns/foe", {.node = "b1", .affinity = PrefersWithout("web", 2)})
                            .Pending("ns/p", {.labels = {{"app", "web"}}})
                            .Build();
   EXPECT_EQ(PointsOf(*cluster, "a1"), 2);

@@ -20,7 +20,7 @@ PodClassId ClassOf(const Cluster& cluster, std::string_view pod) {
   return cluster.pods().pod_class[PodNamed(cluster, pod)];
 }
 
-TEST(PolicyScorerTest, BestFitGoesWhereLeastIsLeft) {
+TEST(PolicyScorerTest, BestFitChoosesTheNodeWithTheLeastRoom) {
   const auto cluster = MakeCluster()
                            .Node("large", {.gpus = 8})
                            .Node("small", {.gpus = 2})
@@ -67,7 +67,7 @@ TEST(PolicyScorerTest, FgdChoosesTheGpuThatTypicalPodsCanSpare) {
   EXPECT_EQ(spares.Pick(pods, NodeId(0), true).gpus, GpuList{1});
 }
 
-TEST(PolicyScorerTest, RandomScoresTellPodsOfAClassApart) {
+TEST(PolicyScorerTest, RandomScoresDifferForPodsOfOneClass) {
   const auto cluster =
       MakeCluster().Node("n", {.gpus = 2}).Pending("ns/p", {.pods = 2, .gpus = 1}).Build();
   const auto scorer = MakePolicyScorer(*cluster, {.policy = Policy::kRandom, .seed = 1});
@@ -79,7 +79,7 @@ TEST(PolicyScorerTest, RandomScoresTellPodsOfAClassApart) {
 }
 
 // Cached scores of a node equal those of a new scorer.
-TEST(PolicyScorerTest, WhatIsKeptIsRightAfterEveryChangeAndEveryReturn) {
+TEST(PolicyScorerTest, CachedScoresAreRightAfterEveryChangeAndRollback) {
   for (uint32_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);

@@ -6,7 +6,7 @@
 namespace kai::resource_type_test {
 namespace {
 
-TEST(ResourceTypeScorerTest, TenForPodsWithoutGpusOnNodesWithoutAndNothingElse) {  // spec 3 T22
+TEST(ResourceTypeScorerTest, ScoresTenForPodsWithoutGpusOnNodesWithoutGpus) {  // spec 3 T22
   const auto cluster = MakeCluster()
                            .Node("cpu")
                            .Node("gpu", {.gpus = 8})

@@ -23,11 +23,11 @@ class TableScorer final : public Scorer, public GpuChooser {
   const GpuChooser* gpu_chooser() const override { return this; }
 
   void Prepare(PodClassId pod_class, std::span<const NodeId> nodes) const override {
-    asked_.clear();
+    to_update_.clear();
     Row& row = answers_.RowOf(pod_class);
     for (const NodeId node : nodes)
-      if (is_whole_ || answers_.IsStale(row, node)) asked_.push_back(node);
-    Ask(pod_class, &row);
+      if (is_whole_ || answers_.IsStale(row, node)) to_update_.push_back(node);
+    ScoreNodes(pod_class, &row);
   }
 
   double Score(PodClassId pod_class, NodeId node, const ScoreView&) const override {
@@ -47,12 +47,12 @@ class TableScorer final : public Scorer, public GpuChooser {
   };
   using Row = TableAnswers<Answer>::Row;
 
-  // Scores the nodes in asked_.
-  void Ask(PodClassId pod_class, Row* row) const {
-    if (asked_.empty()) return;
-    tables_->ScoreNodes(function_, pod_class, &asked_);
+  // Scores the nodes in to_update_.
+  void ScoreNodes(PodClassId pod_class, Row* row) const {
+    if (to_update_.empty()) return;
+    tables_->ScoreNodes(function_, pod_class, &to_update_);
     const PolicyColumns& columns = tables_->columns();
-    answers_.Take(asked_, row, [&](size_t i) {
+    answers_.Take(to_update_, row, [&](size_t i) {
       return Answer{.score = columns.score[i], .gpu = static_cast<int32_t>(columns.gpu[i])};
     });
   }
@@ -61,8 +61,8 @@ class TableScorer final : public Scorer, public GpuChooser {
   const Answer& AnswerOn(PodClassId pod_class, NodeId node) const {
     Row& row = answers_.RowOf(pod_class);
     if (!is_whole_ && answers_.IsStale(row, node)) {
-      asked_.assign(1, node);
-      Ask(pod_class, &row);
+      to_update_.assign(1, node);
+      ScoreNodes(pod_class, &row);
     }
     return row[node];
   }
@@ -72,7 +72,7 @@ class TableScorer final : public Scorer, public GpuChooser {
   bool is_whole_;
   bool listens_;
   mutable TableAnswers<Answer> answers_;
-  mutable std::vector<NodeId> asked_;
+  mutable std::vector<NodeId> to_update_;
 };
 
 }  // namespace

@@ -7,7 +7,8 @@
 //
 //   MakeCluster().Node("n1").Add(GpuClass("nvidia.com/gpu")).Add(GpusOn("n1", 2))
 //       .Pending("ns/p", {.gpus = 1});
-//   AsksFor(&maker, "ns/p-0", {{.count = 1}});     // nvidia.com/gpu: 1, of its only container
+//   AddExtendedRequests(&maker, "ns/p-0", {{.count = 1}});     // nvidia.com/gpu: 1, of its only
+//   container
 //
 // Devices are named "0", "1", ...; their driver and class are "gpu.nvidia.com", and their pool is
 // named like their node. Claims have the queue label "default".
@@ -76,8 +77,8 @@ inline void Claims(ClusterMaker* maker, std::string_view pod, std::vector<std::s
 }
 
 // The containers of the pod request GPUs: one row per container, in their order.
-inline void AsksFor(ClusterMaker* maker, std::string_view pod,
-                    std::vector<ExtendedRequestRow> requests) {
+inline void AddExtendedRequests(ClusterMaker* maker, std::string_view pod,
+                                std::vector<ExtendedRequestRow> requests) {
   PodRow& row = RowNamed(maker->rows().pods, pod);
   for (ExtendedRequestRow& request : requests) {
     request.container = static_cast<int32_t>(&request - &requests[0]);

@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(ClusterMakerTest, TheHeadersExampleIsWhatItSays) {
+TEST(ClusterMakerTest, TheExampleInTheHeaderIsRight) {
   const auto cluster = MakeCluster()
                            .Queue("vision", {.deserved_gpus = 2})
                            .Queue("speech", {.deserved_gpus = 6})
@@ -41,7 +41,7 @@ TEST(ClusterMakerTest, NamingAGroupAgainAddsPodsToIt) {
   EXPECT_EQ(cluster->pods().status[PodNamed(*cluster, "q/elastic-2")], PodStatus::kPending);
 }
 
-TEST(ClusterMakerTest, WhatIsMentionedFirstIsTheOldest) {
+TEST(ClusterMakerTest, ObjectsAreCreatedInTheOrderOfCalls) {
   const ClusterRows rows =
       MakeCluster().Queue("b").Queue("a").Pending("b/y", {.pods = 2}).Pending("a/x").Rows();
   EXPECT_LT(rows.queues[0].created_ns, rows.queues[1].created_ns);
@@ -49,7 +49,7 @@ TEST(ClusterMakerTest, WhatIsMentionedFirstIsTheOldest) {
   EXPECT_LT(rows.pods[0].created_ns, rows.pods[1].created_ns);
 }
 
-TEST(ClusterMakerTest, WithoutQueuesThereIsOneForAll) {
+TEST(ClusterMakerTest, WithoutQueuesAllGroupsUseOneQueue) {
   const auto cluster = MakeCluster().Pending("any/g").Build();
   const QueueId queue = QueueNamed(*cluster, "default");
   EXPECT_EQ(cluster->pod_groups().queue[PodGroupId(0)], queue);
@@ -64,7 +64,7 @@ TEST(ClusterMakerTest, AQueueMayBeNamed) {
   EXPECT_FALSE(cluster->pod_groups().queue[PodGroupNamed(*cluster, "ns/h")].valid());
 }
 
-TEST(ClusterMakerTest, APriorityBringsItsClass) {
+TEST(ClusterMakerTest, APriorityAddsItsClass) {
   const auto cluster = MakeCluster()
                            .Queue("q")
                            .Pending("q/a", {.priority = 7})
@@ -74,7 +74,7 @@ TEST(ClusterMakerTest, APriorityBringsItsClass) {
   EXPECT_EQ(cluster->pod_groups().priority[PodGroupNamed(*cluster, "q/b")], 7);
 }
 
-TEST(ClusterMakerDeathTest, ANameThatIsNotThereEndsTheTest) {
+TEST(ClusterMakerDeathTest, AMissingNameEndsTheTest) {
   const auto cluster = MakeCluster().Node("n1").Build();
   EXPECT_DEATH(NodeNamed(*cluster, "n2"), "no node n2");
   EXPECT_DEATH(MakeCluster().Pending("nameless"), "namespace/name");

@@ -43,13 +43,13 @@ std::vector<std::string> PodNames(const ClusterRows& rows) {
   return names;
 }
 
-TEST(RandomClusterTest, IsTheSameForASeedAndAnotherForAnother) {
+TEST(RandomClusterTest, IsTheSameForASeedAndDiffersBetweenSeeds) {
   EXPECT_EQ(PodNames(MakeRandomCluster(5)), PodNames(MakeRandomCluster(5)));
   EXPECT_NE(PodNames(MakeRandomCluster(5)), PodNames(MakeRandomCluster(6)));
 }
 
 // Tests with many seeds rely on this: every feature occurs, and does not occur when it is off.
-TEST(RandomClusterTest, HasTheFeaturesItIsAskedFor) {
+TEST(RandomClusterTest, HasTheRequestedFeatures) {
   struct Seen {
     int cordoned = 0, taints = 0, selectors = 0, affinity = 0, mig = 0, shared = 0, gangs = 0;
     int levels = 0, foreign = 0, leaving = 0, bind_requests = 0, nominated = 0, sub_groups = 0;
@@ -102,7 +102,7 @@ TEST(RandomClusterTest, HasTheFeaturesItIsAskedFor) {
               testing::Each(0));
 }
 
-TEST(RandomClusterTest, HasTopologiesOfAllKindsWhereItIsAskedForThem) {
+TEST(RandomClusterTest, HasTopologiesOfAllKindsIfRequested) {
   int two = 0, lacking = 0, parts = 0, required = 0, preferred = 0, both = 0, neither = 0;
   int unknown = 0, running = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {

@@ -28,7 +28,7 @@ class SharersWriter {
     LabelNodes();
     FindFree();
     for (Node& node : nodes_) Share(&node);
-    ShareWhoWaits();
+    ShareWaitingPods();
     for (int64_t i = random_.Between(0, options_.max_waiting_groups); i > 0; --i) AddWaiting();
     random_.Shuffle(&rows_.pod_groups);
     random_.Shuffle(&rows_.pods);
@@ -290,7 +290,7 @@ class SharersWriter {
 
   // ---- waiting pods -----------------------------------------------------------------------------
 
-  void ShareWhoWaits() {
+  void ShareWaitingPods() {
     std::map<std::string, std::vector<PodRow*>> waiting;  // by pod group
     for (PodRow& pod : rows_.pods) {
       const bool waits =

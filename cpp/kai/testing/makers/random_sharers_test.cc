@@ -15,7 +15,7 @@ ClusterRows RowsFor(uint64_t seed, const RandomSharersOptions& sharers) {
   return MakeRandomCluster(seed, {.max_nodes = 4, .terms = std::nullopt, .sharers = sharers});
 }
 
-TEST(RandomSharersTest, NoPodRunsOnMoreOfADeviceThanThereIs) {
+TEST(RandomSharersTest, NoDeviceIsOverCommitted) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
     const oracle::World world(RowsFor(seed, {.quarters = seed % 2 == 0}));
@@ -33,7 +33,7 @@ TEST(RandomSharersTest, NoPodRunsOnMoreOfADeviceThanThereIs) {
 }
 
 // Tests with many seeds rely on this.
-TEST(RandomSharersTest, EverythingComesUp) {
+TEST(RandomSharersTest, EveryKindOfPodOccurs) {
   int waiting = 0, running = 0, by_memory = 0, several = 0, leaving = 0, unknown = 0;
   int reservations = 0, requests = 0, together = 0, leaves_alone = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
@@ -66,7 +66,7 @@ TEST(RandomSharersTest, EverythingComesUp) {
   }
 }
 
-TEST(RandomSharersTest, TheRestOfAClusterStaysWhatItIs) {
+TEST(RandomSharersTest, TheRestOfTheClusterIsUnchanged) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const ClusterRows with = RowsFor(seed, {});
     const ClusterRows without = MakeRandomCluster(seed, {.max_nodes = 4, .terms = std::nullopt});

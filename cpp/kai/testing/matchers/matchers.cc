@@ -108,16 +108,16 @@ MATCHER_P2(HasVerdictMatcher, group, verdict, "") {
   return found == verdict;
 }
 
-MATCHER_P2(SaysMatcher, group, text, "") {
-  const std::vector<std::string>& said = OutcomeOf(arg, group).events;
-  return testing::ExplainMatchResult(text, said.empty() ? std::string() : said.front(),
+MATCHER_P2(HasMessageMatcher, group, text, "") {
+  const std::vector<std::string>& events = OutcomeOf(arg, group).events;
+  return testing::ExplainMatchResult(text, events.empty() ? std::string() : events.front(),
                                      result_listener);
 }
 
 MATCHER_P2(ReasonsMatcher, group, code, "") {
-  const std::vector<ToldReason> reasons = OutcomeOf(arg, group).reasons;
-  for (const ToldReason& reason : reasons) *result_listener << "[" << reason.code << "] ";
-  return std::ranges::find(reasons, code, &ToldReason::code) != reasons.end();
+  const std::vector<ReportedReason> reasons = OutcomeOf(arg, group).reasons;
+  for (const ReportedReason& reason : reasons) *result_listener << "[" << reason.code << "] ";
+  return std::ranges::find(reasons, code, &ReportedReason::code) != reasons.end();
 }
 
 }  // namespace
@@ -145,8 +145,8 @@ testing::Matcher<const Plan&> PlanIsList(std::vector<ExpectedDecision> expected)
 testing::Matcher<const Plan&> HasVerdict(std::string group, Verdict verdict) {
   return HasVerdictMatcher(std::move(group), verdict);
 }
-testing::Matcher<const Plan&> Says(std::string group, testing::Matcher<std::string> text) {
-  return SaysMatcher(std::move(group), std::move(text));
+testing::Matcher<const Plan&> HasMessage(std::string group, testing::Matcher<std::string> text) {
+  return HasMessageMatcher(std::move(group), std::move(text));
 }
 testing::Matcher<const Plan&> Reasons(std::string group, std::string_view code) {
   return ReasonsMatcher(std::move(group), std::string(code));
@@ -160,7 +160,7 @@ std::string DecisionsText(const Plan& plan) {
   return text;
 }
 
-ToldOutcome OutcomeOf(const Plan& plan, std::string_view group) {
+ReportedOutcome OutcomeOf(const Plan& plan, std::string_view group) {
   const PodGroupId id = PodGroupNamed(*plan.cluster, group);
   const GroupOutcome& outcome = plan.OutcomeOf(id);
   return {.verdict = outcome.verdict,

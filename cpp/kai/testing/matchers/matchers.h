@@ -3,7 +3,7 @@
 //   EXPECT_THAT(plan, PlanIs(Binds("vision/train-0", "n1"), Pipelines("speech/bulk", "n2")));
 //   EXPECT_THAT(plan, PlanIs());                                    // no decisions
 //   EXPECT_THAT(plan, HasVerdict("vision/train", Verdict::kUnschedulable));
-//   EXPECT_THAT(plan, Says("vision/train", HasSubstr("GPUs")));
+//   EXPECT_THAT(plan, HasMessage("vision/train", HasSubstr("GPUs")));
 //
 // PlanIs() lists all decisions in order. The name of a pod matches one decision; the name of a pod
 // group matches all adjacent decisions about its pods; Binds(3, ...) matches exactly three of them.
@@ -44,20 +44,20 @@ testing::Matcher<const Plan&> PlanIs(Expected... expected) {
 
 testing::Matcher<const Plan&> HasVerdict(std::string group, Verdict verdict);
 // The text of the pod group's event; empty if it has none.
-testing::Matcher<const Plan&> Says(std::string group, testing::Matcher<std::string> text);
+testing::Matcher<const Plan&> HasMessage(std::string group, testing::Matcher<std::string> text);
 // One of the pod group's reasons has this code.
 testing::Matcher<const Plan&> Reasons(std::string group, std::string_view code);
 
 // "bind vision/train-0 on n1", one line per decision.
 std::string DecisionsText(const Plan& plan);
 // The outcome of a pod group as texts.
-struct ToldOutcome {
+struct ReportedOutcome {
   Verdict verdict = Verdict::kRunning;
   std::vector<std::string> events;
-  std::vector<ToldReason> reasons;
+  std::vector<ReportedReason> reasons;
   GroupStamps writes;
 };
-ToldOutcome OutcomeOf(const Plan& plan, std::string_view group);
+ReportedOutcome OutcomeOf(const Plan& plan, std::string_view group);
 
 // For Google Test.
 void PrintTo(const Plan& plan, std::ostream* out);

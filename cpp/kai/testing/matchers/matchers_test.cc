@@ -50,7 +50,7 @@ class MatchersTest : public ::testing::Test {
   Plan plan_;
 };
 
-TEST_F(MatchersTest, PlanIsTakesEveryDecisionInOrder) {
+TEST_F(MatchersTest, PlanIsMatchesEveryDecisionInOrder) {
   EXPECT_THAT(plan_, PlanIs(Binds("v/train-0", "n1"), Binds("v/train-1", "n2"), Evicts("s/bulk-0"),
                             Pipelines("v/late-0", "n1")));
   EXPECT_THAT(plan_, PlanIs(Binds("v/train"), Evicts("s/bulk"), Pipelines("v/late")));
@@ -71,7 +71,7 @@ TEST_F(MatchersTest, PlanIsRefusesAnyOtherPlan) {
                                 Binds("v/train"))));
 }
 
-TEST_F(MatchersTest, ItSaysWhereAPlanDiffers) {
+TEST_F(MatchersTest, TheExplanationNamesTheFirstDifference) {
   testing::StringMatchResultListener listener;
   EXPECT_FALSE(PlanIs(Binds("v/train"), Evicts("v/late")).MatchAndExplain(plan_, &listener));
   EXPECT_EQ(listener.str(), "no \"evict v/late\" at decision 2");
@@ -80,12 +80,12 @@ TEST_F(MatchersTest, ItSaysWhereAPlanDiffers) {
   EXPECT_EQ(rest.str(), "decision 2 and all after it are not expected: evict s/bulk-0");
 }
 
-TEST_F(MatchersTest, OutcomesCanBeWrong) {
+TEST_F(MatchersTest, OutcomeMatchersRejectWrongOutcomes) {
   EXPECT_THAT(plan_, HasVerdict("v/late", Verdict::kPipelined));
   EXPECT_THAT(plan_, Not(HasVerdict("v/late", Verdict::kPlaced)));
-  EXPECT_THAT(plan_, Says("v/late", HasSubstr("does not exist")));
-  EXPECT_THAT(plan_, Not(Says("v/late", HasSubstr("hurry"))));
-  EXPECT_THAT(plan_, Says("v/train", ""));
+  EXPECT_THAT(plan_, HasMessage("v/late", HasSubstr("does not exist")));
+  EXPECT_THAT(plan_, Not(HasMessage("v/late", HasSubstr("hurry"))));
+  EXPECT_THAT(plan_, HasMessage("v/train", ""));
   EXPECT_THAT(plan_, Reasons("v/late", "queue_does_not_exist"));
   EXPECT_THAT(plan_, Not(Reasons("v/late", "over_limit")));
 }

@@ -771,7 +771,7 @@ std::optional<Solution> Simulate(const World& world, const Search& search,
     const bool waits =
         !PodsWith(world, group, [](PodStatus s) { return s == PodStatus::kPending; }).empty();
     if (waits && !involved.contains(group) && world.kept().IsLeaf(world.kept().groups[i].queue) &&
-        SpeaksForItsQueue(trial.world(), group)) {
+        RepresentsItsQueue(trial.world(), group)) {
       listed.push_back(group);
     }
   }
@@ -901,7 +901,7 @@ std::string Text(const PodAffinityTerm& term) {
 
 std::string PodSignature(const World& world, const PodRow& row) {  // spec 2 H2
   std::vector<std::string> parts;
-  parts.push_back(AsksOfNodes(world, row));
+  parts.push_back(NodeRequirementsOf(world, row));
   StringPairs selector = row.node_selector;
   std::sort(selector.begin(), selector.end());
   for (const auto& [key, value] : selector) parts.push_back(Text({key, value}, '<', '>'));
@@ -928,16 +928,17 @@ std::string PodSignature(const World& world, const PodRow& row) {  // spec 2 H2
 }
 
 // The topology constraints of a member and of all sets above it.
-std::vector<std::string> WishesAbove(const World& world, int group, const std::string& member) {
+std::vector<std::string> ConstraintsAbove(const World& world, int group,
+                                          const std::string& member) {
   const TopologyConstraintRow wish = ConstraintOf(world, group, member);
-  std::vector<std::string> wishes = {
+  std::vector<std::string> constraints = {
       Text({wish.topology, wish.required_level, wish.preferred_level}, ':', ':')};
   for (const auto& [name, set] : world.group(group).shape->tree) {
     if (std::find(set.children.begin(), set.children.end(), member) == set.children.end()) continue;
-    const std::vector<std::string> more = WishesAbove(world, group, name);
-    wishes.insert(wishes.end(), more.begin(), more.end());
+    const std::vector<std::string> more = ConstraintsAbove(world, group, name);
+    constraints.insert(constraints.end(), more.begin(), more.end());
   }
-  return wishes;
+  return constraints;
 }
 
 std::string SignatureOf(const World& world, int group) {  // spec 2 H3
@@ -950,8 +951,8 @@ std::string SignatureOf(const World& world, int group) {  // spec 2 H3
       pods.push_back(PodSignature(world, *At(world.kept().pods, pod).row));
     }
     std::sort(pods.begin(), pods.end());
-    const std::vector<std::string> wishes = WishesAbove(world, group, name);
-    sets.push_back(pods.empty() ? "" : Text(wishes, '|', '|') + Text(pods, '[', ']'));
+    const std::vector<std::string> constraints = ConstraintsAbove(world, group, name);
+    sets.push_back(pods.empty() ? "" : Text(constraints, '|', '|') + Text(pods, '[', ']'));
   }
   std::sort(sets.begin(), sets.end());
   return Text(sets, '{', '}');

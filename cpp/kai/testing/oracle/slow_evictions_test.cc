@@ -65,7 +65,7 @@ TEST(OraclePreemptTest, EvictsNoMoreThanItNeeds) {  // spec 2 E18
   EXPECT_THAT(PlanOf(maker, {"consolidation", "reclaim"}), IsEmpty());
 }
 
-TEST(OraclePreemptTest, SaysWhichPodAndForWhichGroup) {
+TEST(OraclePreemptTest, NamesThePodAndTheGroup) {
   World world = Of(MakeCluster()
                        .Node("n1", {.gpus = 1})
                        .Running("ns/old", {.gpus = 1, .node = "n1", .priority = 50})
@@ -80,7 +80,7 @@ TEST(OraclePreemptTest, SaysWhichPodAndForWhichGroup) {
   EXPECT_EQ(world.StatusOf("ns/new-0"), PodStatus::kPipelined);
 }
 
-TEST(OraclePreemptTest, LeavesEqualsAndOtherQueuesAlone) {  // spec 2 E18
+TEST(OraclePreemptTest, DoesNotEvictEqualPrioritiesOrOtherQueues) {  // spec 2 E18
   const auto of = [](int64_t priority, const std::string& queue) {
     return MakeCluster()
         .Queue("a")
@@ -95,7 +95,7 @@ TEST(OraclePreemptTest, LeavesEqualsAndOtherQueuesAlone) {  // spec 2 E18
   EXPECT_THAT(PlanOf(of(50, "b"), {"preempt"}), IsEmpty());
 }
 
-TEST(OraclePreemptTest, NeverTakesANonPreemptibleBeyondItsQuota) {  // spec 2 E18
+TEST(OraclePreemptTest, DoesNotPlaceANonPreemptibleGroupBeyondItsQuota) {  // spec 2 E18
   const auto of = [](double deserved) {
     return MakeCluster()
         .Queue("a", {.deserved_gpus = deserved})
@@ -120,7 +120,7 @@ TEST(OraclePreemptTest, AnElasticVictimLosesOnePodSeveralOrAll) {  // spec 2 E19
   EXPECT_THAT(PlanOf(of(3), {"preempt"}), SizeIs(5));
 }
 
-TEST(OraclePreemptTest, AGangTakesWholeNodes) {  // spec 2 E20, smaller
+TEST(OraclePreemptTest, AGangUsesWholeNodes) {  // spec 2 E20, smaller
   ClusterMaker maker = MakeCluster();
   for (int i = 0; i < 3; ++i) {
     const std::string node = "n" + std::to_string(i);
@@ -164,7 +164,7 @@ TEST(OraclePreemptTest, RecordsASiblingThatStayed) {  // beside pods that did no
                           "ns/y-0 -> n2"));
 }
 
-TEST(OraclePreemptTest, AProtectedGroupMayOnlyLoseWhatIsAboveItsMinimum) {  // spec 1 F104, F106
+TEST(OraclePreemptTest, AProtectedGroupLosesOnlyPodsAboveItsMinimum) {  // spec 1 F104, F106
   const auto of = [](int64_t gpus, int64_t min_member) {
     ClusterMaker maker = MakeCluster();
     maker.Node("n1", {.gpus = 2})
@@ -184,7 +184,7 @@ TEST(OraclePreemptTest, AProtectedGroupMayOnlyLoseWhatIsAboveItsMinimum) {  // s
   EXPECT_THAT(PlanOf(of(2, 1), {"preempt"}, settings), SizeIs(3));
 }
 
-TEST(OraclePreemptTest, AGroupInItsDelayEvictsNothing) {  // spec 2 D1, D2, E12
+TEST(OraclePreemptTest, ADelayedGroupEvictsNothing) {  // spec 2 D1, D2, E12
   ClusterMaker maker = MakeCluster();
   maker.Node("n1", {.gpus = 1})
       .Running("ns/old", {.gpus = 1, .node = "n1", .priority = 50})
@@ -221,7 +221,7 @@ TEST(OracleWorkedCycleTest, ConsolidationMovesOnePodSoThatAnotherFits) {
               ElementsAre("evict q0/j1-0", "q0/j1-0 -> node0", "q0/p0-0 -> node1"));
 }
 
-TEST(OracleWorkedCycleTest, ReclaimMovesWhatItCanAndEvictsTheRest) {
+TEST(OracleWorkedCycleTest, ReclaimMovesSomeVictimsAndEvictsTheRest) {
   for (const Settings& settings : {Settings(), AsKai()}) {
     EXPECT_THAT(
         PlanOf(Worked(), {"allocate", "reclaim"}, settings),
@@ -243,7 +243,7 @@ TEST(OracleConsolidationTest, MovesOneElasticPodButNotTwo) {  // spec 2 E21
   EXPECT_THAT(PlanOf(of(4), {"consolidation"}), IsEmpty());
 }
 
-TEST(OracleConsolidationTest, NeitherServesNorMovesTheNonPreemptible) {  // spec 2 E21
+TEST(OracleConsolidationTest, NeitherServesNorMovesNonPreemptibleGroups) {  // spec 2 E21
   const auto of = [](const std::string& running, const std::string& waiting) {
     return MakeCluster()
         .Node("n1", {.gpus = 2})
@@ -279,7 +279,7 @@ TEST(OracleConsolidationTest, TheLimitCountsPodGroups) {  // spec 2 R2
 
 // ---- reclaim ------------------------------------------------------------------------------------
 
-TEST(OracleReclaimTest, MayConsolidateInsteadOfKilling) {  // spec 2 E22
+TEST(OracleReclaimTest, MayMoveVictimsInsteadOfEvicting) {  // spec 2 E22
   ClusterMaker maker = MakeCluster();
   maker.Queue("a", {.deserved_gpus = 2})
       .Queue("b", {.deserved_gpus = 2})
@@ -293,7 +293,7 @@ TEST(OracleReclaimTest, MayConsolidateInsteadOfKilling) {  // spec 2 E22
   EXPECT_THAT(PlanOf(maker, {"reclaim"}), IsEmpty());
 }
 
-TEST(OracleReclaimTest, AProtectedQueueHidesNoSibling) {  // spec 2 E23
+TEST(OracleReclaimTest, AProtectedQueueDoesNotProtectItsSibling) {  // spec 2 E23
   const ClusterMaker maker = MakeCluster()
                                  .Queue("poor", {.deserved_gpus = 2, .priority = 1})
                                  .Queue("rich", {.deserved_gpus = 0, .priority = 200})
@@ -308,7 +308,7 @@ TEST(OracleReclaimTest, AProtectedQueueHidesNoSibling) {  // spec 2 E23
   }
 }
 
-TEST(OracleReclaimTest, NothingIsTakenBeyondTheFairShare) {
+TEST(OracleReclaimTest, NothingIsReclaimedBeyondTheFairShare) {
   const auto of = [](int64_t running) {
     ClusterMaker maker = MakeCluster()
                              .Queue("a", {.deserved_gpus = 2})
@@ -325,7 +325,7 @@ TEST(OracleReclaimTest, NothingIsTakenBeyondTheFairShare) {
   EXPECT_THAT(PlanOf(of(2), {"reclaim"}), IsEmpty());
 }
 
-TEST(OracleReclaimTest, TheRestOfTheClusterBlocksNothing) {  // switch unrelated_blockers
+TEST(OracleReclaimTest, OtherPartsOfTheClusterDoNotBlockReclaim) {  // switch unrelated_blockers
   // The first group in b can never run. With it, b ranks after a, and a/x returns to its place
   // before b/z is placed.
   const ClusterMaker maker = MakeCluster()
@@ -425,7 +425,7 @@ TEST(OracleVictimTest, QueuesTakeTurns) {  // the example of spec 1 F109
   }
 }
 
-TEST(OracleVictimTest, WhatIsTakenFromAQueueCountsInAllAbove) {  // switch victim_shares
+TEST(OracleVictimTest, LossesOfAQueueCountInAllAncestors) {  // switch victim_shares
   const ClusterMaker maker = MakeCluster()
                                  .Queue("a")
                                  .Queue("a1", {.parent = "a"})
@@ -446,7 +446,7 @@ TEST(OracleVictimTest, WhatIsTakenFromAQueueCountsInAllAbove) {  // switch victi
               ElementsAre("b1/z", "a2/x", "a1/x", "b1/y", "b1/x"));
 }
 
-TEST(OracleVictimTest, RecordedOnesAreNotCountedTwice) {  // spec 2 E24
+TEST(OracleVictimTest, RecordedVictimsAreNotCountedTwice) {  // spec 2 E24
   const World world =
       Of(MakeCluster()
              .Node("n1", {.gpus = 4})
@@ -481,7 +481,7 @@ ClusterMaker Replicas(std::optional<int64_t> min_sub_group) {
   return maker;
 }
 
-TEST(OracleVictimTest, SurplusPodsGoFirstThenSurplusChildren) {  // spec 2 G14, E9
+TEST(OracleVictimTest, SurplusPodsAreEvictedFirstThenSurplusChildren) {  // spec 2 G14, E9
   ClusterMaker maker = Replicas(1);
   maker.Running("ns/g", {.pods = 2, .gpus = 1, .node = "n1", .subgroup = "a"})
       .Running("ns/g", {.gpus = 1, .node = "n1", .subgroup = "b"});
@@ -492,7 +492,7 @@ TEST(OracleVictimTest, SurplusPodsGoFirstThenSurplusChildren) {  // spec 2 G14, 
   EXPECT_THAT(NextBatch(world, "ns/g", {}), IsEmpty());
 }
 
-TEST(OracleVictimTest, AnUnsatisfiedGroupGoesWhole) {  // spec 2 E9
+TEST(OracleVictimTest, AnUnsatisfiedGroupIsEvictedWhole) {  // spec 2 E9
   const World world =
       Of(MakeCluster()
              .Node("n1", {.gpus = 4})
@@ -502,7 +502,7 @@ TEST(OracleVictimTest, AnUnsatisfiedGroupGoesWhole) {  // spec 2 E9
 
 // ---- earlier decisions of the same cycle --------------------------------------------------------
 
-TEST(OracleCycleTest, WhatACyclePlacedIsNoVictimOfIt) {  // switch same_cycle_eviction
+TEST(OracleCycleTest, PodsPlacedInACycleAreNotItsVictims) {  // switch same_cycle_eviction
   const ClusterMaker maker = MakeCluster()
                                  .Queue("a", {.deserved_gpus = 0, .limit_gpus = 1})
                                  .Queue("b", {.deserved_gpus = 1})
@@ -520,7 +520,7 @@ TEST(OracleCycleTest, WhatACyclePlacedIsNoVictimOfIt) {  // switch same_cycle_ev
   EXPECT_THAT(Words(RunCycle(&world, {"reclaim"})), ElementsAre("evict a/old-0", "b/new-0 -> n1"));
 }
 
-TEST(OracleCycleTest, AnEvictionIsRemembered) {  // spec 2 D1
+TEST(OracleCycleTest, AnEvictionIsRecorded) {  // spec 2 D1
   ClusterMaker maker = MakeCluster();
   maker.Node("n1", {.gpus = 2})
       .Running("ns/tiny", {.gpus = 1, .node = "n1", .priority = 30})
@@ -533,7 +533,7 @@ TEST(OracleCycleTest, AnEvictionIsRemembered) {  // spec 2 D1
   EXPECT_FALSE(world.group(world.kept().GroupIndex("ns/high")).last_eviction_ns.has_value());
 }
 
-TEST(OracleCycleTest, AFirstPlaceStartsTheClock) {  // spec 1 F103
+TEST(OracleCycleTest, TheFirstPlacementSetsTheStartTime) {  // spec 1 F103
   World world = Of(MakeCluster()
                        .Node("n1", {.gpus = 1})
                        .Releasing("ns/old", {.gpus = 1, .node = "n1"})
@@ -546,7 +546,7 @@ TEST(OracleCycleTest, AFirstPlaceStartsTheClock) {  // spec 1 F103
   EXPECT_FALSE(world.group(world.kept().GroupIndex("ns/later")).last_start_ns.has_value());
 }
 
-TEST(OracleCycleTest, SolvedButNotSatisfiedLeavesNoTrace) {  // spec 2 W1, W2
+TEST(OracleCycleTest, AScenarioThatLeavesTheGroupUnsatisfiedIsUndone) {  // spec 2 W1, W2
   ClusterMaker maker = Replicas(1);
   maker.Running("ns/low", {.pods = 4, .gpus = 1, .node = "n1", .min_member = 0, .priority = 40})
       .Pending("ns/g", {.gpus = 1, .subgroup = "a"})
@@ -585,7 +585,7 @@ ClusterMaker Gang(std::optional<int64_t> since_s, std::optional<int64_t> grace_s
   return maker;
 }
 
-TEST(OracleStaleTest, GoesAfterItsGracePeriod) {  // spec 2 E29
+TEST(OracleStaleTest, AStaleGangIsEvictedAfterItsGracePeriod) {  // spec 2 E29
   const auto evicted = [](std::optional<int64_t> since_s, std::optional<int64_t> grace_s) {
     return !PlanOf(Gang(since_s, grace_s), kAll).empty();
   };
@@ -598,7 +598,7 @@ TEST(OracleStaleTest, GoesAfterItsGracePeriod) {  // spec 2 E29
   EXPECT_FALSE(evicted({}, 10));
 }
 
-TEST(OracleStaleTest, IsNeitherSatisfiedNorPartlyDone) {  // spec 2 E29
+TEST(OracleStaleTest, AGangWithASucceededOrTerminatingPodIsNotStale) {  // spec 2 E29
   ClusterMaker maker = Gang(61, {});
   maker.Succeeded("ns/g");
   EXPECT_THAT(PlanOf(maker, kAll), IsEmpty());
@@ -620,7 +620,7 @@ TEST(OracleStaleTest, OneReplicaOfTwoIsEnough) {  // switch min_sub_group
   EXPECT_THAT(PlanOf(maker, kAll, AsKai()), SizeIs(1));
 }
 
-TEST(OracleStaleTest, CompletedPodsAreNotMissed) {  // switch completed_pods
+TEST(OracleStaleTest, SucceededPodsCountAsPresent) {  // switch completed_pods
   const ClusterMaker maker = MakeCluster()
                                  .Node("n1", {.gpus = 2})
                                  .Succeeded("ns/g", {.min_member = 2})
@@ -629,7 +629,7 @@ TEST(OracleStaleTest, CompletedPodsAreNotMissed) {  // switch completed_pods
   EXPECT_THAT(PlanOf(maker, {"allocate"}, AsKai()), IsEmpty());
 }
 
-TEST(OracleQueueDepthTest, TheBestStay) {  // the example of spec 2 W9
+TEST(OracleQueueDepthTest, TheBestGroupsStay) {  // the example of spec 2 W9
   const auto of = [](bool fixed) {
     Settings settings{.depth = 2};
     settings.switches.Set(Switch::kQueueDepth, fixed);
@@ -672,7 +672,7 @@ ClusterRows Crowded(uint64_t seed) {
   return rows;
 }
 
-TEST(OracleCycleTest, EveryCycleKeepsItsPromises) {
+TEST(OracleCycleTest, RandomCyclesKeepAllInvariants) {
   std::map<std::string, int64_t> evictions;  // by action
   for (uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));

@@ -235,7 +235,7 @@ NeighbourAnswer PortsAnswer(const World& world, int pod, int node) {
   const PodRow& row = *At(world.kept().pods, pod).row;
   const bool leaving_go = world.settings().switches.on(Switch::kLeavingPods);
   NeighbourAnswer answer;
-  ForEachStanding(world, [&](const PodRow& other, const NodeRow& its_node, bool is_leaving) {
+  ForEachPlacedPod(world, [&](const PodRow& other, const NodeRow& its_node, bool is_leaving) {
     if (its_node.name != At(world.kept().nodes, node)->name) return;
     for (const HostPort& mine : row.host_ports) {
       for (const HostPort& its : other.host_ports) {
@@ -318,7 +318,7 @@ bool IsSpreadEvenly(const World& world, int pod, int node) {
     for (const NodeRow* each : world.kept().nodes) {
       if (counts(*each)) pods[*Label(each->labels, spread.topology_key)] += 0;
     }
-    ForEachStanding(world, [&](const PodRow& other, const NodeRow& its_node, bool is_leaving) {
+    ForEachPlacedPod(world, [&](const PodRow& other, const NodeRow& its_node, bool is_leaving) {
       if (!is_leaving && counts(its_node) && finds(spread, other))
         ++pods[*Label(its_node.labels, spread.topology_key)];
     });
@@ -341,7 +341,7 @@ double PreferredPoints(const PodRow& pod, const NodeRow& node) {
   return all <= 0 ? 0 : 900.0 * static_cast<double>(met) / static_cast<double>(all);
 }
 
-std::string AsksOfNodes(const World& world, const PodRow& pod) {
+std::string NodeRequirementsOf(const World& world, const PodRow& pod) {
   std::set<std::string> ports;
   for (const HostPort& port : pod.host_ports) {
     ports.insert(

@@ -27,7 +27,7 @@ bool IsRefused(const World& world, int pod);
 double PreferredPoints(const PodRow& pod, const NodeRow& node);
 
 // Equal for two pods with the same requirements on nodes by ports, volumes, spread and preferences.
-std::string AsksOfNodes(const World& world, const PodRow& pod);
+std::string NodeRequirementsOf(const World& world, const PodRow& pod);
 
 // Replaces the namespace selectors of affinity terms by the names that they select.
 void ResolveNamespaces(ClusterRows* rows);

@@ -20,8 +20,8 @@ struct Facts {
   bool stamped = false;
   bool runs = false;
   bool waits = false;
-  Real holds = 0;  // GPUs
-  Real asks = 0;   // requests of all its pods
+  Real holds = 0;     // GPUs
+  Real requests = 0;  // requests of all its pods
   Real run = 0;
   Real gpu = 0;
   Real estimate = -1;
@@ -40,7 +40,7 @@ Facts FactsOf(const Kept& kept, const std::vector<World::PodState>& states, int 
     if (kept.pods[i].group != group || !kept.pods[i].counts) continue;
     const PodStatus status = states[i].status;
     const Real gpus = kept.Requested(kept.pods[i], kept.smallest_gpu_mib)[2];
-    if (IsAlive(status)) facts.asks += gpus;
+    if (IsAlive(status)) facts.requests += gpus;
     if (!IsActiveAllocated(status)) continue;
     facts.runs = true;
     facts.holds += gpus;
@@ -105,7 +105,7 @@ std::vector<long double> JobKeys(const Kept& kept, const std::vector<World::PodS
     } else if (order.policy == "finish-time" && facts.estimate >= 0) {
       // In whole nanoseconds.
       const Real estimate = std::round(facts.estimate * 1e9L);
-      const Real asked = facts.asks * groups[kept.groups[i].queue];
+      const Real asked = facts.requests * groups[kept.groups[i].queue];
       const bool fits = cluster <= 0 || asked <= cluster;
       const Real alone =
           std::max<Real>(fits ? estimate : std::floor(estimate * asked / cluster), 1);
@@ -115,7 +115,7 @@ std::vector<long double> JobKeys(const Kept& kept, const std::vector<World::PodS
       const Real until = !facts.runs ? now : facts.stamped ? facts.start : -kUnknown;
       const Real age = std::min(Waited(facts, until), most) / most;
       Real size =
-          order.weight_size > 0 && cluster > 0 ? std::min<Real>(facts.asks / cluster, 1) : 0;
+          order.weight_size > 0 && cluster > 0 ? std::min<Real>(facts.requests / cluster, 1) : 0;
       if (order.favor_small) size = 1 - size;
       const Real priority =
           highest > 0 ? std::max<Real>(static_cast<Real>(kept.groups[i].priority) / highest, 0) : 0;

@@ -1139,7 +1139,7 @@ NeighbourAnswer AffinityAnswer(const World& world, const PodRow& pod, const Node
   for (const PodAffinityTerm& term : mine.required) {
     if (Label(node.labels, term.topology_key) == nullptr) return {.may = false};
     bool here = false;
-    ForEachStanding(world, [&](const PodRow& other, const NodeRow& its_node, bool is_leaving) {
+    ForEachPlacedPod(world, [&](const PodRow& other, const NodeRow& its_node, bool is_leaving) {
       if (!about_all(other) || (is_leaving && leaving_go)) return;
       anywhere = anywhere || Label(its_node.labels, term.topology_key) != nullptr;
       here = here || SameDomain(node, its_node, term.topology_key);
@@ -1148,7 +1148,7 @@ NeighbourAnswer AffinityAnswer(const World& world, const PodRow& pod, const Node
   }
   if (!exist && (anywhere || !about_all(pod))) return {.may = false};
   NeighbourAnswer answer;
-  ForEachStanding(world, [&](const PodRow& other, const NodeRow& its_node, bool is_leaving) {
+  ForEachPlacedPod(world, [&](const PodRow& other, const NodeRow& its_node, bool is_leaving) {
     bool in_the_way = false;
     for (const PodAffinityTerm& term : mine.required_anti) {
       in_the_way = in_the_way ||
@@ -1206,7 +1206,7 @@ bool HasPodSlots(const World& world, int pod, int node) {
 // kube-scheduler's InterPodAffinity score, not normalised.
 double PodAffinityPoints(const World& world, const PodRow& pod, const NodeRow& node) {
   int64_t points = 0;
-  ForEachStanding(world, [&](const PodRow& other, const NodeRow& its_node, bool) {
+  ForEachPlacedPod(world, [&](const PodRow& other, const NodeRow& its_node, bool) {
     const auto in_domain = [&](const PodAffinityTerm& term) {
       return SameDomain(node, its_node, term.topology_key);
     };
@@ -1264,7 +1264,7 @@ bool MayEverRun(const World& world, int pod, int node) {
     if (MigStrategy(target) == "mixed" && !is_mig) return false;
   }
   // spec 3 P5
-  if (row.gpu.kind == GpuRequestKind::kMemory && !KnowsMemoryOfGpu(target)) return false;
+  if (row.gpu.kind == GpuRequestKind::kMemory && !HasMemoryOfGpu(target)) return false;
   // spec 3 P7
   if (!IsOpen(target)) return false;
   // spec 3 P8
@@ -1411,7 +1411,7 @@ bool HasChoice(const World& world, int group) {
          });
 }
 
-bool HasHope(const World& world, int group) {
+bool MayFindRoom(const World& world, int group) {
   if (HasChoice(world, group)) return true;
   const Kept& kept = world.kept();
   const std::vector<int> tasks = Tasks(world, group);
@@ -1429,16 +1429,16 @@ bool HasHope(const World& world, int group) {
              its.node_selector == row.node_selector &&
              its.has_node_affinity == row.has_node_affinity &&
              its.node_affinity == row.node_affinity && its.tolerations == row.tolerations &&
-             AsksOfNodes(world, its) == AsksOfNodes(world, row);
+             NodeRequirementsOf(world, its) == NodeRequirementsOf(world, row);
     });
     return static_cast<double>(alike) <= PodsThatFit(world, pod);
   });
 }
 
 // With the switch unrelated_blockers, a group that cannot be placed at all is in no order.
-bool SpeaksForItsQueue(const World& world, int group) {
+bool RepresentsItsQueue(const World& world, int group) {
   return !world.settings().switches.on(Switch::kUnrelatedBlockers) ||
-         (IsReady(world, group, "") && HasHope(world, group));
+         (IsReady(world, group, "") && MayFindRoom(world, group));
 }
 
 Placement PlaceTask(const World& world, int pod, const std::set<int>& nodes, bool pipeline_only,
@@ -1987,8 +1987,8 @@ struct RealTrial {
 };
 
 // True if the set above that member can start without it and the others (spec 4 W5).
-bool CanDoWithout(const World& world, int group, const std::string& member,
-                  const std::set<std::string>& others) {
+bool IsOptional(const World& world, int group, const std::string& member,
+                const std::set<std::string>& others) {
   for (const auto& [name, set] : world.group(group).shape->tree) {
     if (std::find(set.children.begin(), set.children.end(), member) == set.children.end()) continue;
     if (IsAllocationSatisfied(world, group, name)) return false;  // starts one more at a time
@@ -2017,9 +2017,9 @@ std::optional<RealTrial> PlaceGroup(const World& world, int group) {
     Attempt attempt{.group = group};
     if (PlaceMember("", tasks, AllNodes(world), &attempt, &trial)) return trial;
     if (!world.settings().switches.on(Switch::kOptionalMembers)) return std::nullopt;
-    const auto spare = std::find_if(
-        attempt.failed.begin(), attempt.failed.end(),
-        [&](const auto& member) { return CanDoWithout(world, group, member, without); });
+    const auto spare =
+        std::find_if(attempt.failed.begin(), attempt.failed.end(),
+                     [&](const auto& member) { return IsOptional(world, group, member, without); });
     if (spare == attempt.failed.end()) return std::nullopt;
     without.insert(*spare);
   }
@@ -2042,7 +2042,7 @@ std::vector<Decision> Allocate(World* world) {
   std::vector<Decision> plan;
   QueueTree jobs(world);
   for (const std::string& group : Candidates(*world)) {
-    if (SpeaksForItsQueue(*world, world->kept().GroupIndex(group))) jobs.Push(group);
+    if (RepresentsItsQueue(*world, world->kept().GroupIndex(group))) jobs.Push(group);
   }
   while (!jobs.empty()) {
     const std::string name = jobs.Pop();

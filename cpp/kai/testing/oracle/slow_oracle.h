@@ -441,7 +441,7 @@ bool GroupFirst(const World& world, int a, int b);
 
 // Calls visit(pod row, node row, is leaving) for every pod on a node.
 template <typename Visit>
-void ForEachStanding(const World& world, const Visit& visit) {
+void ForEachPlacedPod(const World& world, const Visit& visit) {
   const World::Kept& kept = world.kept();
   for (size_t i = 0; i < kept.pods.size(); ++i) {
     const World::PodState& state = world.pods()[i];
@@ -493,7 +493,7 @@ bool HasGpusToGive(const World& world, int node);  // spec 2 V3
 // P16).
 bool PassesPodChecks(const World& world, int pod);
 // True if a waiting group can affect the turn of its queue, in an order of all waiting groups.
-bool SpeaksForItsQueue(const World& world, int group);
+bool RepresentsItsQueue(const World& world, int group);
 // The scores of nodes from their domains (spec 4 S1).
 using NodeScores = std::map<int, double>;
 // spec 2 P2-P4 among some nodes; with scores of domains, nodes without a score are excluded.

@@ -34,7 +34,7 @@ TEST(OracleScoreTest, DensityOfSpec3W3) {  // x = 0, 3, 4 -> 9, 2.25, 0
   EXPECT_EQ(ScoreOf(world, "ns/new-0", "x4"), 0);
 }
 
-TEST(OracleScoreTest, CpuPodsGoToCpuNodes) {  // spec 3 W11: 1010 against 1009
+TEST(OracleScoreTest, CpuPodsArePlacedOnCpuNodes) {  // spec 3 W11: 1010 against 1009
   const World world = Of(MakeCluster()
                              .Node("c1", {.millicpu = 16'000})
                              .Node("g1", {.gpus = 4, .millicpu = 4000})

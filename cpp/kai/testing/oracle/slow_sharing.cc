@@ -29,7 +29,7 @@ double MemoryOfGpu(const NodeRow& node) {
   return static_cast<double>(mib - mib % 100);
 }
 
-bool KnowsMemoryOfGpu(const NodeRow& node) { return MemoryLabel(node).has_value(); }
+bool HasMemoryOfGpu(const NodeRow& node) { return MemoryLabel(node).has_value(); }
 
 double CeilToPercent(double portion) { return std::ceil(portion * 100) / 100; }
 

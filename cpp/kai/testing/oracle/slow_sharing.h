@@ -52,7 +52,7 @@ void AddToGpus(const GpuPart& part, PodStatus status, GpuLedger* ledger);       
 void RemoveFromGpus(const GpuPart& part, PodStatus status, GpuLedger* ledger);  // spec 3 N4, N6
 
 double MemoryOfGpu(const NodeRow& node);                      // spec 3 G1: M
-bool KnowsMemoryOfGpu(const NodeRow& node);                   // the memory is known
+bool HasMemoryOfGpu(const NodeRow& node);                     // the memory is known
 double CeilToPercent(double portion);                         // ceil2
 double PortionOn(const GpuRequest& gpu, double gpu_mib);      // spec 3 G3
 int64_t MibPerDevice(const GpuRequest& gpu, double gpu_mib);  // spec 3 G4: m

@@ -70,7 +70,7 @@ TEST(OracleSharingTest, MemoryOfADevice) {  // spec 3 G1
   EXPECT_EQ(memory("4096"), 4000);
   EXPECT_EQ(memory("4295000001"), 4000);
   EXPECT_EQ(memory("much"), 100);
-  EXPECT_FALSE(parts::KnowsMemoryOfGpu(MakeNodeRow("n")));
+  EXPECT_FALSE(parts::HasMemoryOfGpu(MakeNodeRow("n")));
 }
 
 TEST(OracleSharingTest, PortionsOfMemory) {  // spec 3 G2, with what doubles make of it
@@ -140,7 +140,7 @@ TEST(OracleSharingTest, TheLedgerOfSpec3N7) {
   EXPECT_EQ(RowOf(node, "g2"), (Row{100, 0, -100, 1, 0}));
 }
 
-TEST(OracleSharingTest, APromiseBesideTheLeavingOrElsewhere) {  // spec 3 T8
+TEST(OracleSharingTest, APodIsPipelinedBesideATerminatingPodOrElsewhere) {  // spec 3 T8
   GpuLedger node;
   node.idle = node.count = 2;
   AddToGpus(Of("g1", 50), PodStatus::kReleasing, &node);
@@ -161,7 +161,7 @@ TEST(OracleSharingTest, ALabelThatCountsMoreDevicesThanThereAre) {  // spec 3 N1
   EXPECT_EQ(world.Idle("n1").at("gpu"), 6);
 }
 
-TEST(OracleSharingTest, ADeviceThatIsBeingFreedHasToBeWaitedFor) {  // spec 3 S4
+TEST(OracleSharingTest, APodOnADeviceThatIsBeingFreedWaits) {  // spec 3 S4
   const World world = Of(MakeCluster()
                              .Node("n1", {.gpus = 2})
                              .Running("ns/a", {.gpu_fraction = 0.5, .node = "n1"})
@@ -171,7 +171,7 @@ TEST(OracleSharingTest, ADeviceThatIsBeingFreedHasToBeWaitedFor) {  // spec 3 S4
   EXPECT_EQ(FindNode(world, "ns/c-0"), (Choice{.node = "n1", .now = false, .groups = {""}}));
 }
 
-TEST(OracleSharingTest, TakingOutInReverseOrderLeadsBack) {  // spec 3 T7
+TEST(OracleSharingTest, RemovalInReverseOrderRestoresTheStart) {  // spec 3 T7
   GpuLedger node;
   node.idle = node.count = 4;
   const std::vector<std::pair<GpuPart, PodStatus>> pods = {
@@ -190,7 +190,7 @@ TEST(OracleSharingTest, TakingOutInReverseOrderLeadsBack) {  // spec 3 T7
 
 // ---- which devices ------------------------------------------------------------------------------
 
-TEST(OracleSharingTest, PackingTakesTheFullestThatFits) {  // spec 3 T17, T18
+TEST(OracleSharingTest, PackingChoosesTheFullestDeviceThatFits) {  // spec 3 T17, T18
   const ClusterMaker maker = MakeCluster()
                                  .Node("n1", {.gpus = 4})
                                  .Running("ns/a", {.gpu_fraction = 0.5, .node = "n1"})
@@ -205,7 +205,7 @@ TEST(OracleSharingTest, PackingTakesTheFullestThatFits) {  // spec 3 T17, T18
   EXPECT_THAT(FindNode(spread, "ns/new-0").groups, ElementsAre(""));
 }
 
-TEST(OracleSharingTest, SpreadingTakesTheEmptiestWhenAllAreShared) {  // spec 3 T17
+TEST(OracleSharingTest, SpreadingChoosesTheEmptiestDeviceIfAllAreShared) {  // spec 3 T17
   const World world = Of(MakeCluster()
                              .Node("n1", {.gpus = 2})
                              .Running("ns/a", {.gpu_fraction = 0.5, .node = "n1"})
@@ -215,7 +215,7 @@ TEST(OracleSharingTest, SpreadingTakesTheEmptiestWhenAllAreShared) {  // spec 3 
   EXPECT_THAT(FindNode(world, "ns/new-0").groups, ElementsAre("g2"));
 }
 
-TEST(OracleSharingTest, SeveralDevicesAreDifferentOnes) {  // spec 3 T18, S9
+TEST(OracleSharingTest, SeveralDevicesOfAPodAreDistinct) {  // spec 3 T18, S9
   const ClusterMaker maker = MakeCluster()
                                  .Node("n1", {.gpus = 2})
                                  .Running("ns/a", {.gpu_fraction = 0.25, .node = "n1"})
@@ -227,7 +227,7 @@ TEST(OracleSharingTest, SeveralDevicesAreDifferentOnes) {  // spec 3 T18, S9
   EXPECT_EQ(FindNode(world, "ns/three-0").node, "");
 }
 
-TEST(OracleSharingTest, APodWaitsThoughADeviceIsFree) {  // spec 3 S5, T19
+TEST(OracleSharingTest, APodWaitsAlthoughADeviceIsFree) {  // spec 3 S5, T19
   const World world = Of(MakeCluster()
                              .Node("n1", {.gpus = 2})
                              .Running("ns/a", {.gpu_fraction = 0.5, .node = "n1"})
@@ -239,7 +239,7 @@ TEST(OracleSharingTest, APodWaitsThoughADeviceIsFree) {  // spec 3 S5, T19
   EXPECT_EQ(FindNode(world, "ns/c-0"), (Choice{.node = "n1", .now = false, .groups = {"g1"}}));
 }
 
-TEST(OracleSharingTest, MemoryNeedsANodeThatKnowsItsOwn) {  // spec 3 P5
+TEST(OracleSharingTest, AMemoryRequestNeedsANodeWithAMemoryLabel) {  // spec 3 P5
   const World world = Of(MakeCluster()
                              .Node("n1", {.gpus = 2})
                              .Node("n2", {.gpus = 1, .labels = Memory("16000")})
@@ -294,7 +294,7 @@ TEST(OracleSharingTest, SharedNodesComeFirst) {  // spec 3 W10
   EXPECT_EQ(ScoreOf(world, "ns/new-0", "n3"), 1'000);
 }
 
-TEST(OracleSharingTest, CpuPodsAreDrawnToSharedDevices) {  // spec 3 W8, W11
+TEST(OracleSharingTest, CpuPodsPreferNodesWithSharedDevices) {  // spec 3 W8, W11
   const ClusterMaker maker = MakeCluster()
                                  .Node("c1", {.millicpu = 16'000})
                                  .Node("g1", {.gpus = 4, .millicpu = 5000})
@@ -328,7 +328,7 @@ TEST(OracleSharingTest, SixteenHalvesTakeEightDevicesTwice) {
   }
 }
 
-TEST(OracleSharingTest, MemoryFitsByWhatIsLeftOfADevice) {  // 46,000 / 2,000
+TEST(OracleSharingTest, MemoryFitsByTheRestOfADevice) {  // 46,000 / 2,000
   World world = Of(MakeCluster()
                        .Node("n1", {.gpus = 1, .labels = Memory("46068")})
                        .Pending("ns/small", {.pods = 24, .gpu_memory_mib = 2000, .min_member = 1}),
@@ -336,7 +336,7 @@ TEST(OracleSharingTest, MemoryFitsByWhatIsLeftOfADevice) {  // 46,000 / 2,000
   EXPECT_THAT(Allocate(&world), SizeIs(23));
 }
 
-TEST(OracleSharingTest, AGangThatWaitsKeepsItsDevices) {  // spec 2 T6
+TEST(OracleSharingTest, AWaitingGangKeepsItsDevices) {  // spec 2 T6
   World world = Of(MakeCluster()
                        .Node("n1", {.gpus = 2})
                        .Releasing("ns/old", {.gpus = 1, .node = "n1"})
@@ -362,7 +362,7 @@ TEST(OracleSharingTest, APodThatGetsAnotherDeviceHasMoved) {  // spec 3 S7
   EXPECT_THAT(world.SharedDevices("n1"), SizeIs(2));
 }
 
-TEST(OracleSharingTest, UnknownDevicesAreHeldWhole) {
+TEST(OracleSharingTest, UnknownDevicesAreUsedWhole) {
   World world = Of(MakeCluster()
                        .Node("n1", {.gpus = 4})
                        .Running("ns/a", {.gpu_fraction = 0.5, .gpu_devices = 2, .node = "n1"}),

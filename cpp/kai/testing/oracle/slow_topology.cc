@@ -89,37 +89,37 @@ Tree TreeOf(const World& world, const TopologyRow& topology) {
 
 // ---- capacity of domains (spec 4 A3-A5) ---------------------------------------------------------
 
-struct Asked {
+struct Request {
   double n = 0;
   std::vector<double> sum;   // q
   std::vector<double> most;  // m
   bool uniform = true;
 };
 
-Asked AskedBy(const World& world, const std::vector<int>& tasks) {
+Request RequestOf(const World& world, const std::vector<int>& tasks) {
   const Kept& kept = world.kept();
-  Asked asked{.n = static_cast<double>(tasks.size()),
-              .sum = std::vector<double>(kept.resources.size()),
-              .most = std::vector<double>(kept.resources.size())};
+  Request request{.n = static_cast<double>(tasks.size()),
+                  .sum = std::vector<double>(kept.resources.size()),
+                  .most = std::vector<double>(kept.resources.size())};
   for (size_t r = 0; r < kept.resources.size(); ++r) {
     double with = 0;
     for (const int pod : tasks) {
       const double amount = At(kept.pods, pod).request[r];
-      asked.sum[r] += amount;
-      asked.most[r] = std::max(asked.most[r], amount);
+      request.sum[r] += amount;
+      request.most[r] = std::max(request.most[r], amount);
       with += amount > 0 ? 1 : 0;
     }
     const bool any_amount = kept.resources[r] == "cpu" || kept.resources[r] == "memory";
-    if (!any_amount && with != 0 && with != asked.n) asked.uniform = false;
+    if (!any_amount && with != 0 && with != request.n) request.uniform = false;
   }
-  return asked;
+  return request;
 }
 
-double FitOn(const World& world, int node, const Asked& asked, std::vector<double> room) {
+double FitOn(const World& world, int node, const Request& request, std::vector<double> room) {
   const Kept& kept = world.kept();
   const auto gpu = static_cast<size_t>(
       std::find(kept.resources.begin(), kept.resources.end(), "gpu") - kept.resources.begin());
-  if (0 < asked.most[gpu] && asked.most[gpu] < 1) {
+  if (0 < request.most[gpu] && request.most[gpu] < 1) {
     const GpuLedger& gpus = world.gpus(node);
     const double mib = MemoryOfGpu(*At(kept.nodes, node));
     const auto of = [](const std::map<std::string, int64_t>& amounts, const std::string& group) {
@@ -131,16 +131,16 @@ double FitOn(const World& world, int node, const Asked& asked, std::vector<doubl
     }
   }
   bool only_a_slot = true;
-  double fit = asked.n;
+  double fit = request.n;
   bool is_bound = false;
   for (size_t r = 0; r < room.size(); ++r) {
-    if (kept.resources[r] != "pods" && asked.most[r] > 0) only_a_slot = false;
+    if (kept.resources[r] != "pods" && request.most[r] > 0) only_a_slot = false;
   }
-  if (only_a_slot) return asked.n;
+  if (only_a_slot) return request.n;
   for (size_t r = 0; r < room.size(); ++r) {
-    if (asked.most[r] > room[r]) return 0;
-    if (asked.most[r] <= 0) continue;
-    const double here = std::trunc(room[r] / asked.most[r]);
+    if (request.most[r] > room[r]) return 0;
+    if (request.most[r] <= 0) continue;
+    const double here = std::trunc(room[r] / request.most[r]);
     fit = is_bound ? std::min(fit, here) : here;
     is_bound = true;
   }
@@ -148,14 +148,14 @@ double FitOn(const World& world, int node, const Asked& asked, std::vector<doubl
 }
 
 // Fills in a domain and all domains below it.
-void Fill(const World& world, const std::vector<Ledger>& ledgers, const Asked& asked,
+void Fill(const World& world, const std::vector<Ledger>& ledgers, const Request& request,
           const Key& key, Tree* tree) {
   Domain& domain = tree->domains.at(key);
   domain.free.assign(world.kept().resources.size(), 0);
-  domain.fit = asked.uniform ? std::optional(0.0) : std::nullopt;
+  domain.fit = request.uniform ? std::optional(0.0) : std::nullopt;
   std::set<int> own = domain.nodes;  // in no child
   for (const Key& child : domain.children) {
-    Fill(world, ledgers, asked, child, tree);
+    Fill(world, ledgers, request, child, tree);
     const Domain& below = tree->domains.at(child);
     for (size_t r = 0; r < domain.free.size(); ++r) domain.free[r] += below.free[r];
     if (domain.fit) *domain.fit += *below.fit;
@@ -165,22 +165,22 @@ void Fill(const World& world, const std::vector<Ledger>& ledgers, const Asked& a
     std::vector<double> room = At(ledgers, node).idle;
     for (size_t r = 0; r < room.size(); ++r) room[r] += At(ledgers, node).releasing[r];
     for (size_t r = 0; r < room.size(); ++r) domain.free[r] += room[r];
-    if (domain.fit) *domain.fit += FitOn(world, node, asked, room);
+    if (domain.fit) *domain.fit += FitOn(world, node, request, room);
   }
 }
 
-double RatioOf(const World& world, const Domain& domain, const Asked& asked) {
+double RatioOf(const World& world, const Domain& domain, const Request& request) {
   double ratio = 0;
-  for (size_t r = 0; r < asked.sum.size(); ++r) {
-    if (world.kept().resources[r] == "pods" || asked.sum[r] <= 0) continue;
-    ratio = std::max(ratio, domain.free[r] > 0 ? asked.sum[r] / domain.free[r] : 1000.0);
+  for (size_t r = 0; r < request.sum.size(); ++r) {
+    if (world.kept().resources[r] == "pods" || request.sum[r] <= 0) continue;
+    ratio = std::max(ratio, domain.free[r] > 0 ? request.sum[r] / domain.free[r] : 1000.0);
   }
   return ratio;
 }
 
-bool Accepts(const World& world, const Domain& domain, const Asked& asked) {
-  if (domain.fit) return *domain.fit >= asked.n;
-  return RatioOf(world, domain, asked) <= 1;
+bool Accepts(const World& world, const Domain& domain, const Request& request) {
+  if (domain.fit) return *domain.fit >= request.n;
+  return RatioOf(world, domain, request) <= 1;
 }
 
 // ---- choice and order of domains (spec 4 A2, A6-A11) --------------------------------------------
@@ -205,14 +205,14 @@ Key LowestCommonDomain(const World& world, const Tree& tree, const std::set<int>
   return KeysOf(world, tree.levels, *valid.begin())[depth];
 }
 
-void Sort(const World& world, const Asked& asked, const Key& key, size_t depth, Tree* tree) {
+void Sort(const World& world, const Request& request, const Key& key, size_t depth, Tree* tree) {
   std::vector<Key>& children = tree->domains.at(key).children;
   std::sort(children.begin(), children.end(), [&](const Key& a, const Key& b) {
-    return std::tuple(-RatioOf(world, tree->domains.at(a), asked), a) <
-           std::tuple(-RatioOf(world, tree->domains.at(b), asked), b);
+    return std::tuple(-RatioOf(world, tree->domains.at(a), request), a) <
+           std::tuple(-RatioOf(world, tree->domains.at(b), request), b);
   });
   if (key.first == depth) return;
-  for (const Key& child : children) Sort(world, asked, child, depth, tree);
+  for (const Key& child : children) Sort(world, request, child, depth, tree);
 }
 
 // The domains of one level below a domain, from left to right.
@@ -322,13 +322,13 @@ std::vector<int> TasksBelow(const World& world, int group, const std::string& me
 
 NodeSets NodeSetsFor(const World& world, const StepBelow& step, const std::set<int>& nodes) {
   const Switches& switches = world.settings().switches;
-  const TopologyConstraintRow asks = ConstraintOf(world, step.group, step.member);
-  if (!world.settings().Has("topology") || asks.topology.empty() || step.tasks.empty())
+  const TopologyConstraintRow constraint = ConstraintOf(world, step.group, step.member);
+  if (!world.settings().Has("topology") || constraint.topology.empty() || step.tasks.empty())
     return {.sets = {nodes}};
-  const TopologyRow* topology = TopologyNamed(world, asks.topology);
+  const TopologyRow* topology = TopologyNamed(world, constraint.topology);
   if (topology == nullptr) return {};
-  const bool has_required = !asks.required_level.empty();
-  const bool has_preferred = !asks.preferred_level.empty();
+  const bool has_required = !constraint.required_level.empty();
+  const bool has_preferred = !constraint.preferred_level.empty();
   if (!has_required && !has_preferred && switches.on(Switch::kTopologyLevels))
     return {.sets = {nodes}};
 
@@ -339,19 +339,20 @@ NodeSets NodeSetsFor(const World& world, const StepBelow& step, const std::set<i
   }
   const bool stops_at_required = switches.on(Switch::kCommonDomain) && !has_preferred;
   const Key common = LowestCommonDomain(
-      world, tree, valid, stops_at_required ? asks.required_level : asks.preferred_level);
-  const Asked asked = AskedBy(world, step.tasks);
-  Fill(world, Ledgers(world), asked, common, &tree);
-  if (!Accepts(world, tree.domains.at(common), asked)) return {};
+      world, tree, valid,
+      stops_at_required ? constraint.required_level : constraint.preferred_level);
+  const Request request = RequestOf(world, step.tasks);
+  Fill(world, Ledgers(world), request, common, &tree);
+  if (!Accepts(world, tree.domains.at(common), request)) return {};
 
-  const size_t required = LevelOf(tree, asks.required_level);
-  const size_t preferred = LevelOf(tree, asks.preferred_level);
+  const size_t required = LevelOf(tree, constraint.required_level);
+  const size_t preferred = LevelOf(tree, constraint.preferred_level);
   if (!has_required && !has_preferred) return {};        // spec 4 C5
   if (has_required && required == 0) return {};          // spec 4 C5
   if (has_preferred && preferred == 0) return {};        // spec 4 C5
   if (has_preferred && preferred < required) return {};  // spec 4 C5
   const size_t narrowest = has_preferred ? preferred : required;
-  Sort(world, asked, common, narrowest, &tree);
+  Sort(world, request, common, narrowest, &tree);
 
   NodeSets answer;
   if (has_preferred) answer.scores = ScoresOf(world, tree, common, preferred);
@@ -361,7 +362,7 @@ NodeSets NodeSetsFor(const World& world, const StepBelow& step, const std::set<i
     for (const Key& key : DomainsBelow(tree, kTop, level)) {
       const Domain& domain = tree.domains.at(key);
       if (held && !IsBelowAny(tree, key, *held)) continue;
-      if (!Accepts(world, domain, asked)) continue;
+      if (!Accepts(world, domain, request)) continue;
       std::set<int> offered;
       for (const int node : domain.nodes) {
         if (valid.contains(node)) offered.insert(node);
@@ -391,15 +392,15 @@ bool DomainsHaveGpus(const World& world, int group, const Shape& part,
   const Kept& kept = world.kept();
   std::map<std::pair<std::string, std::string>, std::vector<double>> demands;
   for (const auto& [name, set] : part.tree) {
-    const TopologyConstraintRow asks = ConstraintOf(world, group, name);
-    if (set.is_leaf || asks.required_level.empty()) continue;
+    const TopologyConstraintRow constraint = ConstraintOf(world, group, name);
+    if (set.is_leaf || constraint.required_level.empty()) continue;
     double demand = 0;
     for (const int pod : TasksBelow(world, group, name, part.pods)) {
       const Kept::Pod& each = At(kept.pods, pod);
       const int node = At(world.pods(), pod).node;
       demand += (node < 0 ? kept.Requested(each, 0) : kept.Accepted(each, node))[2];
     }
-    demands[{asks.topology, asks.required_level}].push_back(demand);
+    demands[{constraint.topology, constraint.required_level}].push_back(demand);
   }
   for (auto& [level, wanted] : demands) {
     std::map<std::string, double> by_value;

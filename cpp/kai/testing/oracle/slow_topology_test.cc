@@ -79,8 +79,8 @@ StringPairs In(const std::string& zone, const std::string& rack) {
   return {{"zone", zone}, {"rack", rack}};
 }
 StringPairs InRack(const std::string& rack) { return {{"rack", rack}}; }
-TopologyConstraintRow Asks(const std::string& required, const std::string& preferred = "",
-                           const std::string& topology = "t") {
+TopologyConstraintRow Constraint(const std::string& required, const std::string& preferred = "",
+                                 const std::string& topology = "t") {
   return {.topology = topology, .required_level = required, .preferred_level = preferred};
 }
 
@@ -92,7 +92,7 @@ TEST_F(SlowTopologyTest, E1FillsAZoneFromItsEmptiestRackOn) {
   for (const char* rack : {"b1", "b2", "b3"}) {
     for (const int node : {1, 2}) Node(StrCat(rack, "-", node), In("b", rack), 1);
   }
-  Gang(3, Asks("zone", "rack"));
+  Gang(3, Constraint("zone", "rack"));
   Placed();
   EXPECT_EQ(last_, "a1-1 a1-2 a4-1");
 }
@@ -104,7 +104,7 @@ TEST_F(SlowTopologyTest, E2TakesTheTightestRack) {
   Node("n3", InRack("r2"), 8);
   Node("n4", InRack("r2"), 8);
   Node("n5", InRack("r3"), 7);
-  Gang(8, Asks("rack"));
+  Gang(8, Constraint("rack"));
   EXPECT_THAT(Placed(), ElementsAre(Pair("n1", 2), Pair("n2", 6)));
 }
 
@@ -113,7 +113,7 @@ TEST_F(SlowTopologyTest, E3SpreadsOverTheRootWhereNoRackHoldsAll) {
   Node("n1", InRack("r1"), 3);
   Node("n2", InRack("r2"), 2);
   Node("n3", InRack("r3"), 2);
-  Gang(6, Asks("", "rack"));
+  Gang(6, Constraint("", "rack"));
   EXPECT_THAT(Placed(), ElementsAre(Pair("n1", 3), Pair("n2", 1), Pair("n3", 2)));
 }
 
@@ -125,14 +125,14 @@ TEST_F(SlowTopologyTest, E4WidensLevelByLevel) {
   Node("n4", In("z2", "r2"), 6);
   Node("n5", In("z3", "r1"), 2);
   const ClusterMaker nodes = maker_;
-  Gang(5, Asks("", "rack"));
+  Gang(5, Constraint("", "rack"));
   EXPECT_THAT(Placed(), ElementsAre(Pair("n4", 5)));
   maker_ = nodes;
-  Gang(8, Asks("", "rack"));
+  Gang(8, Constraint("", "rack"));
   EXPECT_THAT(Placed(), ElementsAre(Pair("n1", 4), Pair("n2", 4)));
   EXPECT_EQ(last_, "n2 n2 n2 n2 n1 n1 n1 n1");
   maker_ = nodes;
-  Gang(10, Asks("", "rack"));
+  Gang(10, Constraint("", "rack"));
   EXPECT_THAT(Placed(), ElementsAre(Pair("n2", 1), Pair("n3", 3), Pair("n4", 6)));
 }
 
@@ -140,7 +140,7 @@ TEST_F(SlowTopologyTest, E5KeepsLaterPodsInTheDomainOfTheGang) {
   Levels({"rack"});
   Node("n1", InRack("r1"), 2);
   Node("n2", InRack("r2"), 8);
-  Gang(4, Asks("rack"));
+  Gang(4, Constraint("rack"));
   maker_.rows().pod_groups.back().min_member = 2;
   EXPECT_THAT(Placed(), ElementsAre(Pair("n1", 2)));
 }
@@ -153,7 +153,7 @@ TEST_F(SlowTopologyTest, E6GoesByTheOrderOfTheTree) {
   for (const char* rack : {"r1", "r2", "r3"}) Node(StrCat("n-", rack), in("s1", rack), 1);
   Node("n-r4a", in("s2", "r4"), 1);
   Node("n-r4b", in("s2", "r4"), 1);
-  Gang(1, Asks("", "rack"));
+  Gang(1, Constraint("", "rack"));
   EXPECT_THAT(Placed(), ElementsAre(Pair("n-r4a", 1)));
 }
 
@@ -164,7 +164,7 @@ TEST_F(SlowTopologyTest, E7RefusesUnequalPodsOfOneKind) {
   Node("n3", InRack("r2"), 0);
   maker_.Pending("ns/g", {.pods = 1, .gpus = 8, .min_member = 5});
   maker_.Pending("ns/g", {.pods = 4, .gpus = 2});
-  maker_.rows().pod_groups.back().topology = Asks("rack");
+  maker_.rows().pod_groups.back().topology = Constraint("rack");
   EXPECT_THAT(Placed(), IsEmpty());
   maker_.Pending("ns/g", {.pods = 1});
   maker_.rows().pod_groups.back().min_member = 6;
@@ -175,8 +175,8 @@ TEST_F(SlowTopologyTest, E8SplitsPartsThatPreferARack) {
   Levels({"rack"});
   Node("node0", InRack("r1"), 2);
   Node("node1", InRack("r2"), 2);
-  Part("a", 2, Asks("", "rack"), 1, 1);
-  Part("b", 2, Asks("", "rack"), 1, 1);
+  Part("a", 2, Constraint("", "rack"), 1, 1);
+  Part("b", 2, Constraint("", "rack"), 1, 1);
   Placed();
   EXPECT_EQ(last_, "node0 node0 node1 node1");
 }
@@ -185,10 +185,10 @@ TEST_F(SlowTopologyTest, E9DoesNotMoveSiblings) {
   Levels({"zone", "rack"});
   Node("n1", In("z1", "r1"), 6);
   Node("n2", In("z1", "r2"), 5);
-  Part("a", 3, Asks("rack"));
-  Part("b", 3, Asks("rack"));
-  Part("c", 5, Asks("rack"));
-  maker_.rows().pod_groups.back().topology = Asks("zone");
+  Part("a", 3, Constraint("rack"));
+  Part("b", 3, Constraint("rack"));
+  Part("c", 5, Constraint("rack"));
+  maker_.rows().pod_groups.back().topology = Constraint("zone");
   EXPECT_THAT(Placed(), IsEmpty());
 }
 
@@ -196,10 +196,10 @@ TEST_F(SlowTopologyTest, E10FindsNoZoneAroundASingleRackAsKai) {
   Levels({"zone", "rack"});
   Node("n1", In("z1", "r1"), 8);
   Node("n2", In("z1", "r1"), 8);
-  Gang(2, Asks("zone"));
+  Gang(2, Constraint("zone"));
   EXPECT_THAT(Placed(AsKai()), IsEmpty());
   EXPECT_THAT(Placed(), ElementsAre(Pair("n1", 2)));
-  maker_.rows().pod_groups.back().topology = Asks("zone", "rack");
+  maker_.rows().pod_groups.back().topology = Constraint("zone", "rack");
   EXPECT_THAT(Placed(AsKai()), ElementsAre(Pair("n1", 2)));
 }
 
@@ -215,9 +215,9 @@ TEST_F(SlowTopologyTest, E11TakesTheChildsDomainInsideTheParents) {
       ++node;
     }
   }
-  Part("child-a", 3, Asks("rack", "", "racks"), 4);
-  Part("child-b", 3, Asks("rack", "", "racks"), 4);
-  maker_.rows().pod_groups.back().topology = Asks("zone", "", "zones");
+  Part("child-a", 3, Constraint("rack", "", "racks"), 4);
+  Part("child-b", 3, Constraint("rack", "", "racks"), 4);
+  maker_.rows().pod_groups.back().topology = Constraint("zone", "", "zones");
   Placed();
   EXPECT_EQ(last_, "node00 node01 node01 node04 node05 node05");
 }
@@ -227,7 +227,8 @@ TEST_F(SlowTopologyTest, E13StartsTheSegmentsThatAreNeededAndGrowsTheOthersWhere
   for (const char* rack : {"r1", "r2", "r3"}) Node(StrCat("n-", rack), InRack(rack), 7);
   Part("master", 1, {});
   for (const int segment : {0, 1, 2})
-    Part(StrCat("worker-", segment), segment == 2 ? 2 : 4, Asks("rack"), 1, segment == 2 ? 0 : 4);
+    Part(StrCat("worker-", segment), segment == 2 ? 2 : 4, Constraint("rack"), 1,
+         segment == 2 ? 0 : 4);
   for (SubGroupRow& row : maker_.rows().pod_groups.back().sub_groups) {
     if (row.name != "master") row.parent = "worker";
   }
@@ -247,43 +248,43 @@ TEST_F(SlowTopologyTest, ANodeCountsForTheLevelsThatItNames) {  // spec 4 T6
   Node("n1", {{"zone", "z1"}}, 2);
   Node("n2", In("z1", "r1"), 1);
   Node("n3", {{"rack", "r1"}}, 4);
-  Gang(3, Asks("zone"));
+  Gang(3, Constraint("zone"));
   EXPECT_THAT(Placed(), ElementsAre(Pair("n1", 2), Pair("n2", 1)));
   EXPECT_THAT(Placed(AsKai()), IsEmpty());
 }
 
-TEST_F(SlowTopologyTest, ValuesWithDotsAreNotMixedUp) {  // spec 4 T7
+TEST_F(SlowTopologyTest, ValuesWithDotsAreDistinguished) {  // spec 4 T7
   Levels({"zone", "rack"});
   Node("n1", In("a.b", "c"), 1);
   Node("n2", In("a", "b.c"), 1);
-  Gang(2, Asks("rack"));
+  Gang(2, Constraint("rack"));
   EXPECT_THAT(Placed(), IsEmpty());
   EXPECT_THAT(Placed(AsKai()), ElementsAre(Pair("n1", 1), Pair("n2", 1)));
 }
 
-TEST_F(SlowTopologyTest, ATopologyWithoutALevelAsksForNothing) {  // spec 4 W3
+TEST_F(SlowTopologyTest, ATopologyWithoutALevelSetsNoConstraint) {  // spec 4 W3
   Levels({"zone"});
   Node("n1", {}, 2);
-  Gang(1, Asks(""));
+  Gang(1, Constraint(""));
   EXPECT_THAT(Placed(), ElementsAre(Pair("n1", 1)));
   EXPECT_THAT(Placed(AsKai()), IsEmpty());
-  maker_.rows().pod_groups.back().topology = Asks("", "", "unknown");
+  maker_.rows().pod_groups.back().topology = Constraint("", "", "unknown");
   EXPECT_THAT(Placed(), IsEmpty());
 }
 
-TEST_F(SlowTopologyTest, APodThatStandsHoldsTheDomainOfAll) {  // spec 4 L3
+TEST_F(SlowTopologyTest, ARunningPodFixesTheDomainOfTheGroup) {  // spec 4 L3
   Levels({"zone"});
   Node("n1", {{"zone", "z1"}}, 4);
   Node("n2", {{"zone", "z2"}}, 1);
   Part("a", 0, {}, 1, 1);
   Part("b", 1, {});
   maker_.Running("ns/g", {.gpus = 1, .node = "n1", .subgroup = "a"});
-  maker_.rows().pod_groups.back().topology = Asks("zone");
+  maker_.rows().pod_groups.back().topology = Constraint("zone");
   EXPECT_THAT(Placed(), ElementsAre(Pair("n1", 1)));
   EXPECT_THAT(Placed(AsKai()), ElementsAre(Pair("n2", 1))) << "the tighter zone";
 }
 
-TEST_F(SlowTopologyTest, OfSubGroupsThoseThatFindAPlaceStart) {  // spec 4 W5
+TEST_F(SlowTopologyTest, SubGroupsThatFindAPlaceStart) {  // spec 4 W5
   Node("n1", {}, 2);
   Part("a", 1, {}, 4);
   Part("b", 1, {});

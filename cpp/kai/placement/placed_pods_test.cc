@@ -1,37 +1,37 @@
-#include "kai/placement/standing.h"
+#include "kai/placement/placed_pods.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "kai/placement/rooms_for_test.h"
 
-namespace kai::standing_test {
+namespace kai::placed_pods_test {
 namespace {
 
 // Keeps counts as filters do.
 class Counter final : public Listener {
  public:
   explicit Counter(const Cluster& cluster) : counts(cluster.nodes().size()) {
-    ForEachStanding(cluster, [&](PodId, NodeId node, bool is_leaving) {
+    ForEachPlacedPod(cluster, [&](PodId, NodeId node, bool is_leaving) {
       ++counts[node].all;
       counts[node].leaving += is_leaving ? 1 : 0;
     });
   }
   void Applied(const Change& change) override {
-    const StandingChange by = StandingChangeOf(change);
+    const PodCountChange by = PodCountChangeOf(change);
     counts[change.to_node].all += by.all;
     counts[change.to_node].leaving += by.leaving;
   }
   void Undone(const Change& change) override {
-    const StandingChange by = StandingChangeOf(change);
+    const PodCountChange by = PodCountChangeOf(change);
     counts[change.to_node].all -= by.all;
     counts[change.to_node].leaving -= by.leaving;
   }
 
-  IndexVector<NodeId, StandingChange> counts;
+  IndexVector<NodeId, PodCountChange> counts;
 };
 
-TEST(StandingTest, CountsFollowChangesAndGoBack) {
+TEST(PlacedPodsTest, CountsFollowChangesAndRollback) {
   const auto cluster = MakeCluster()
                            .Node("n", {.gpus = 8})
                            .Running("ns/stays", {.gpus = 1, .node = "n"})
@@ -40,7 +40,7 @@ TEST(StandingTest, CountsFollowChangesAndGoBack) {
                            .Build();
   Counter counter(*cluster);
   const auto counts = [&] {
-    const StandingChange& here = counter.counts[NodeNamed(*cluster, "n")];
+    const PodCountChange& here = counter.counts[NodeNamed(*cluster, "n")];
     return std::pair(here.all, here.leaving);
   };
   EXPECT_EQ(counts(), std::pair(2, 1));
@@ -54,4 +54,4 @@ TEST(StandingTest, CountsFollowChangesAndGoBack) {
 }
 
 }  // namespace
-}  // namespace kai::standing_test
+}  // namespace kai::placed_pods_test
