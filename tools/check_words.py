@@ -4,9 +4,10 @@
     tools/check_words.py PATH...      these files and folders
 
 `tools/words.toml` has the words, the advice for each, and the exceptions with their reasons. Read
-are the prose of Markdown (no code), comments and strings of C++, Python, shell, CMake and TOML, and
-YAML of tests/scenarios. Prints one line for each word, and the number of them; exit status 1 if
-there are any. It finds the crudest faults only: CONTRIBUTING.md says what plain English is.
+are the prose of Markdown (no code), comments and strings of C++, Python, shell, CMake and TOML,
+YAML of tests/scenarios, and the names of tests as sentences. Prints one line for each word, and the
+number of them; exit status 1 if there are any. It finds the crudest faults only: CONTRIBUTING.md
+describes plain English.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ NOT_READ = (WORDS, "tools/check_words.py", "tests/tools/test_check_words.py", "L
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`|<!--.*?-->|\]\([^)\n]*\)", re.MULTILINE | re.DOTALL)
 CPP = re.compile(r'//[^\n]*|R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
 HASH = re.compile(r"(?:^|(?<=\s))#[^\n]*", re.MULTILINE)
+TEST_NAME = re.compile(r"^(?:TEST(?:_[FP])?\(\w+, |(?:async )?def test_)(\w+)", re.MULTILINE)
+WORD_OF_NAME = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 COMMENT_SIGN = re.compile(r"^\s*(?://+|#+)", re.MULTILINE)
 KINDS = {
     ".md": "markdown",
@@ -113,6 +116,15 @@ def python_spans(text: str) -> Iterator[tuple[int, int]]:
         return  # a text that is not Python; ruff reports it
 
 
+def with_test_names(found: str, text: str) -> str:
+    """The same lines, with the names of tests as words: `AGangWaits` and `test_a_gang_waits`."""
+    lines = found.split("\n")
+    for match in TEST_NAME.finditer(text):
+        words = " ".join(WORD_OF_NAME.findall(match[1]))
+        lines[text.count("\n", 0, match.start())] += f" . {words} ."
+    return "\n".join(lines)
+
+
 def prose(path: str, text: str) -> str:
     """What people read of a file; all else is blank, so that lines keep their numbers."""
     kind = KINDS.get(Path(path).suffix, "")
@@ -129,6 +141,8 @@ def prose(path: str, text: str) -> str:
     else:
         return ""
     found = COMMENT_SIGN.sub(lambda sign: blank(sign[0]), found)
+    if kind in ("cpp", "python"):
+        found = with_test_names(found, text)
     return re.sub(r"`[^`\n]*`", lambda code: blank(code[0]), found)
 
 

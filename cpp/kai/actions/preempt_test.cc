@@ -118,7 +118,7 @@ TEST(PreemptTest, AGroupThatIsNotReadyEvictsNothing) {
               PlanIs());
 }
 
-TEST(PreemptTest, OverduePodsAreNoVictimsButTheirSiblingsAre) {  // spec 2 E2
+TEST(PreemptTest, OverduePodsAreNotVictimsButTheirSiblingsAre) {  // spec 2 E2
   ClusterMaker maker = MakeCluster()
                            .Node("n1", {.gpus = 2})
                            .Releasing("ns/stuck", {.gpus = 1, .node = "n1"})
@@ -308,7 +308,7 @@ TEST(PreemptionDelayTest, ADelayedGroupIsStillAllocatedAndStillAVictim) {  // sp
 
 // ---- pods that the cycle itself placed (switch same_cycle_eviction)
 
-TEST(PreemptTest, PodsPlacedInThisCycleAreNoVictims) {
+TEST(PreemptTest, PodsPlacedInThisCycleAreNotVictims) {
   // The gang comes first and finds no room; low takes the only free GPU.
   const ClusterMaker maker =
       MakeCluster()
@@ -376,7 +376,7 @@ TEST(PreemptBudgetTest, WithoutVictimsTheBudgetIsNotTheReason) {
   EXPECT_THAT(plan, Not(Reasons("q/second", reason_codes::kSearchBudgetSpent)));
 }
 
-TEST(PreemptBudgetTest, AnEvictedStaleGangIsNoVictimForTheBudgetReason) {
+TEST(PreemptBudgetTest, AnEvictedStaleGangCausesNoBudgetReason) {
   ClusterMaker maker =
       MakeCluster()
           .Node("n1", {.gpus = 1})

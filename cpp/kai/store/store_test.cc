@@ -75,7 +75,7 @@ TEST(StoreTest, FollowersAreNotifiedOfChangedUsage) {
   EXPECT_THAT(follower.names, ElementsAre("b"));
 }
 
-TEST(StoreTest, AVersionThatIsNoNumberIsNeverStale) {
+TEST(StoreTest, AVersionThatIsNotANumberIsNeverStale) {
   Store store;
   store.Upsert(Kind::kQueue, Queue("q", "7", "one"));
   EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "", "two")), Outcome::kApplied);

@@ -62,7 +62,7 @@ def _read_stream(stream: BinaryIO) -> bytes:
 
 
 def all_of(stream: BinaryIO | gzip.GzipFile, most: int, message: str) -> bytes:
-    """The rest of a stream. Raises InvalidInputError(said) if it has more than `most` bytes."""
+    """The rest of a stream. Raises InvalidInputError(message) if it has more than `most` bytes."""
     content = io.BytesIO()
     while chunk := stream.read(_CHUNK):
         content.write(chunk)

@@ -93,10 +93,10 @@ def _bar(axes: Axes, at: int, parts: Sequence[tuple[Look, float]], span: float) 
 
 
 def _sum(axes: Axes, place: tuple[float, float], row: NodeScore, *, is_chosen: bool) -> None:
-    said = text.number(row.sum) + ("" if row.now else ", has to wait")
+    label = text.number(row.sum) + ("" if row.now else ", has to wait")
     axes.text(
         *place,
-        f"{said}  ◀ chosen" if is_chosen else said,
+        f"{label}  ◀ chosen" if is_chosen else label,
         ha="left",
         va="center",
         fontsize="small",

@@ -345,14 +345,16 @@ def _find(plan: Answer, name: str) -> tuple[str, str, str | None]:
 def _check_that_it_waits(pod: str, stage: str, node: str | None) -> None:
     """Raises InvalidInputError for a pod that no node is searched for."""
     on = f" on {node}" if node else ""
-    said = {
+    problems = {
         "running": f"already runs{on}, and the plan does not move it",
         "terminating": f"is being deleted{on}",
         "ended": "has ended",
         "": "belongs to no pod group",
     }
-    if stage in said:
-        raise InvalidInputError(f"pod {pod} {said[stage]}: only a pod that needs a node has scores")
+    if stage in problems:
+        raise InvalidInputError(
+            f"pod {pod} {problems[stage]}: only a pod that needs a node has scores"
+        )
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

@@ -23,7 +23,7 @@ from kai.settings.native import to_native
 
 API = "kubeflow.org/v1"
 
-# Kind -> the roles that it has if nothing else is said.
+# Kind -> its roles by default.
 _ROLES: Mapping[str, Mapping[str, int]] = MappingProxyType(
     {
         "PyTorchJob": {"Master": 1},

@@ -199,7 +199,7 @@ def test_an_unwritable_trace_prints_one_sentence(run: Run, snapshot: Path) -> No
 # ---- scores --------------------------------------------------------------------------------------
 
 
-def test_scores_says_why_this_node_and_no_more(run: Run, snapshot: Path) -> None:
+def test_scores_explain_only_the_chosen_node(run: Run, snapshot: Path) -> None:
     done = run("plan", snapshot, "--scores", "fits-0", "--now", NOW)
     assert (done.status, done.err) == (0, "")
     assert done.out.splitlines()[0] == (
@@ -209,10 +209,10 @@ def test_scores_says_why_this_node_and_no_more(run: Run, snapshot: Path) -> None
     assert "Queues" not in done.out
 
 
-def test_scores_speak_json_and_csv_too(run: Run, snapshot: Path) -> None:
-    said = json.loads(run("plan", snapshot, "--scores", "fits-0", "--json", "--now", NOW).out)
+def test_scores_have_json_and_csv(run: Run, snapshot: Path) -> None:
+    document = json.loads(run("plan", snapshot, "--scores", "fits-0", "--json", "--now", NOW).out)
     scores = kai.Scheduler().plan(kai.load(snapshot), now=NOW).scores("fits-0")
-    assert said == {"input": str(snapshot), "now": NOW, **scores.to_dict()}
+    assert document == {"input": str(snapshot), "now": NOW, **scores.to_dict()}
     head, *rows = run("plan", snapshot, "--scores", "fits-0", "-o", "csv").out.splitlines()
     assert head == "input,pod,node,chosen,now,sum,plugin,score"
     assert len(rows) == len(scores.plugins)

@@ -79,9 +79,9 @@ def test_the_chosen_node_is_marked_without_colour() -> None:
     assert len(hatches) == 2, "the plugins differ without their colours"
 
 
-def test_what_is_not_drawn_is_said() -> None:
-    said = scores().plot(most=2).get_xlabel().splitlines()
-    assert said == [
+def test_the_number_of_nodes_that_are_not_drawn_is_shown() -> None:
+    lines = scores().plot(most=2).get_xlabel().splitlines()
+    assert lines == [
         "score; the line across a bar is its sum",
         "each node also has 1,000 from nodeavailability",
         "and 1 more node",

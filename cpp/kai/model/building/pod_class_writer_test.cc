@@ -239,7 +239,7 @@ TEST(PodClassTest, AffinityTermsAreComparedAsPairsOfSelectorAndKey) {
   EXPECT_NE(a.affinity.as_owner, b.affinity.as_owner);
 }
 
-TEST(PodClassTest, TellsIfAPodRequestsAGpu) {  // spec 3 R19
+TEST(PodClassTest, DistinguishesPodsThatRequestGpus) {  // spec 3 R19
   const auto cpu_only = [](PodsSpec spec) {
     const auto cluster = MakeCluster().Pending("ns/g", std::move(spec)).Build();
     return cluster->ClassOf(PodId(0)).cpu_only;

@@ -149,7 +149,7 @@ TEST(PodGroupsTest, MaySetTheirPreemptibility) {  // spec 1 F96
   EXPECT_EQ(StandingOf(row, {{.name = "class", .value = 50}}), (Standing{50, false}));
 }
 
-TEST(PodGroupsTest, InAQueueThatDoesNotExistAreNoVictims) {  // spec 2 G3, spec 1 F10
+TEST(PodGroupsTest, GroupsInAMissingQueueAreNotVictims) {  // spec 2 G3, spec 1 F10
   PodGroupRow row = Group("g", "nowhere");
   row.priority_class = "class";
   row.preemptibility = "preemptible";
@@ -357,7 +357,7 @@ TEST(PodGroupListsTest, NotableGroupsExcludeGroupsThatJustRun) {
   EXPECT_THAT(notable, ElementsAre("q/waits", "q/broken", "nowhere/lost", "q/gated"));
 }
 
-TEST(PodGroupListsTest, APodOfUnknownNamespacesIsNoVictim) {
+TEST(PodGroupListsTest, APodOfUnknownNamespacesIsNotAVictim) {
   const auto cluster = MakeCluster()
                            .Node("n")
                            .Running("ns/plain", {.node = "n"})

@@ -195,7 +195,7 @@ TEST(AffinityIndexTest, RequiredAntiAffinityIsNoPreference) {
   EXPECT_TRUE(ClassOf(*cluster, "ns/a-0").affinity.as_owner.empty());
 }
 
-TEST(AffinityIndexTest, TellsWhichPodsMayBeTheFirstOfTheirKind) {
+TEST(AffinityIndexTest, FindsPodsThatMayBeTheFirstOfTheirKind) {
   const auto cluster = Zones()
                            .Pending("ns/a", On("", "web", Requires(About("web"))))
                            .Pending("ns/b", On("", "web", Requires(About("db"))))

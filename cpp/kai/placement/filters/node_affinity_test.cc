@@ -67,7 +67,7 @@ TEST(NodeAffinityFilterTest, GtAndLtCompareWholeNumbers) {
   EXPECT_EQ(AnswerFor({{"cores", "-1"}}, {Term("cores", SelectorOp::kLt, {"0"})}), "");
 }
 
-TEST(NodeAffinityFilterTest, AValueThatIsNoNumberMatchesNeitherGtNorLt) {
+TEST(NodeAffinityFilterTest, AValueThatIsNotANumberMatchesNeitherGtNorLt) {
   for (const SelectorOp op : {SelectorOp::kGt, SelectorOp::kLt}) {
     EXPECT_EQ(AnswerFor({{"cores", "many"}}, {Term("cores", op, {"0"})}), kRefused);
     EXPECT_EQ(AnswerFor({{"cores", "1.5"}}, {Term("cores", op, {"1"})}), kRefused);

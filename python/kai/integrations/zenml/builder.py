@@ -45,7 +45,7 @@ def build(
     target: "orchestrator" or "step_operator".
     zenml_version: such as "0.82.0"; None is that of today.
     dynamic: the pipeline is a dynamic one. skip_owner_references: the orchestrator component is
-      registered so. Both only change what is said about the pod group of the step (spec 7 Z8).
+      registered so. Both only change metadata of the step's pod group (spec 7 Z8).
     ignore_preemption: with a pod failure policy by which a preempted step starts again and counts
       as no failure (spec 7 Z11).
     resources: of the container, in ZenML's words; GPUs belong in the request.
