@@ -398,9 +398,10 @@ def test_a_pod_recreated_during_its_eviction_is_kept(
         gate.set()
         await world.are_bound("waits")
         await asyncio.sleep(SETTLED_S)
-        assert (await world.pods())["ss-0"]["metadata"]["uid"] == uid
-        assert await world.places() == {"waits": "n1"}
+        # First, so that a failure shows whether the scheduler deleted the new pod.
         [code] = {each.status for each in world.proxy.requests if each.verb == "delete"}
         assert code == 409
+        assert (await world.pods())["ss-0"]["metadata"]["uid"] == uid
+        assert await world.places() == {"waits": "n1"}
 
     play(cluster, namespace, tmp_path, story)

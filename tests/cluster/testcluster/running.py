@@ -41,9 +41,23 @@ def install(cluster: Cluster, *, validates: bool = True) -> None:
             version["schema"] = {"openAPIV3Schema": anything}
     kinds = manifests.to_yaml(definitions)
     cluster.kubectl("apply", "--server-side", "-f", "-", stdin=kinds)
-    cluster.kubectl("wait", "--for=condition=Established", "crd", "--all")
+    wait_for_kinds(cluster)
     others = manifests.to_yaml([*manifests.priority_classes(), *manifests.queues()])
     cluster.kubectl("apply", "--server-side", "-f", "-", stdin=others)
+
+
+def wait_for_kinds(cluster: Cluster, which: str = "--all") -> None:
+    """Returns when the kinds are established. Right after the creation of a kind its status may be
+    empty, and `kubectl wait` then fails at once."""
+    end_s = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            cluster.kubectl("wait", "--for=condition=Established", "crd", which)
+            return
+        except ClusterError as error:
+            if "accessor error" not in str(error) or time.monotonic() > end_s:
+                raise
+            time.sleep(0.2)
 
 
 NAMESPACE = manifests.NAMESPACE

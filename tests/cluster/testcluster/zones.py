@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from .client import Object
 from .cluster import Cluster
-from .running import apply
+from .running import apply, wait_for_kinds
 
 GROUP = "topology.node.k8s.io"
 DEFINITION = f"noderesourcetopologies.{GROUP}"
@@ -32,7 +32,7 @@ def install_zones(cluster: Cluster) -> None:
         "spec": {"group": GROUP, "scope": "Cluster", "names": names, "versions": [version]},
     }
     apply(cluster, definition)
-    cluster.kubectl("wait", "--for=condition=Established", f"crd/{DEFINITION}")
+    wait_for_kinds(cluster, DEFINITION)
 
 
 def remove_zones(cluster: Cluster) -> None:
