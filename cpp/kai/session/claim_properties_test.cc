@@ -123,13 +123,10 @@ class ClaimPropertyTest : public testing::TestWithParam<bool> {
  protected:
   template <typename Check>
   void ForSamples(uint64_t usual, const Check& check) const {
-    const auto [first, end] = Seeds(usual);
-    for (uint64_t seed = first; seed < end; ++seed) {
-      SCOPED_TRACE(SeedTrace(seed));
+    ForSeeds(usual, [&](uint64_t seed) {
       const Sample sample(seed);
       check(sample, ParseConfig(sample.crowded.config_json, GetParam()));
-      if (HasFailure()) return;
-    }
+    });
   }
 };
 

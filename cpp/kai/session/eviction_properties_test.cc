@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -65,13 +64,10 @@ class EvictionPropertyTest : public testing::TestWithParam<bool> {
   // Calls `check` for a number of clusters, until a check fails.
   template <typename Check>
   void ForSamples(uint64_t usual, const Check& check) const {
-    const auto [first, end] = Seeds(usual);
-    for (uint64_t seed = first; seed < end; ++seed) {
-      SCOPED_TRACE(SeedTrace(seed));
+    ForSeeds(usual, [&](uint64_t seed) {
       const Sample sample(seed);
       check(sample, ParseConfig(sample.crowded.config_json, as_kai()));
-      if (HasFailure() && std::getenv("KAI_SEEDS_ALL") == nullptr) return;
-    }
+    });
   }
   template <typename Check>
   void ForPlans(uint64_t usual, const Check& check) const {

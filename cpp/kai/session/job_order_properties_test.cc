@@ -98,12 +98,7 @@ class JobOrderPropertyTest : public testing::TestWithParam<std::string_view> {
  protected:
   template <typename Check>
   void ForSamples(uint64_t usual, const Check& check) const {
-    const auto [first, end] = Seeds(usual);
-    for (uint64_t seed = first; seed < end; ++seed) {
-      SCOPED_TRACE(SeedTrace(seed));
-      check(Sample(seed, GetParam(), seed % 4 == 3));
-      if (HasFailure()) return;
-    }
+    ForSeeds(usual, [&](uint64_t seed) { check(Sample(seed, GetParam(), seed % 4 == 3)); });
   }
 };
 

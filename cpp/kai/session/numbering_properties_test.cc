@@ -1,7 +1,6 @@
 // No decision depends on ids: objects numbered at random give the same plan, byte for byte.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
 
 #include "kai/base/text.h"
@@ -22,16 +21,6 @@ class NumberingTest : public testing::TestWithParam<bool> {
     for (uint64_t numbering = 1; numbering <= 3; ++numbering) {
       rows.numbering_seed = seed * 10 + numbering;
       EXPECT_EQ(FirstDifference(by_name, TextOf(RunPlan(session, rows.Build()))), "");
-    }
-  }
-
-  template <typename Check>
-  void ForSeeds(uint64_t usual, const Check& check) const {
-    const auto [first, end] = Seeds(usual);
-    for (uint64_t seed = first;
-         seed < end && (!HasFailure() || std::getenv("KAI_SEEDS_ALL") != nullptr); ++seed) {
-      SCOPED_TRACE(SeedTrace(seed));
-      check(seed);
     }
   }
 };

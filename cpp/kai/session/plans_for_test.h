@@ -1,22 +1,25 @@
 // Plans of random clusters and their texts, for property tests.
 //
-//   const auto [first, end] = Seeds(300);
+//   ForSeeds(300, [&](uint64_t seed) { EXPECT_TRUE(IsSound(MakeRandomCluster(seed))); });
 //   const Plan plan = RunPlan(Session(ParseConfig(json)), cluster);
 //   EXPECT_EQ(TextOf(plan), TextOf(other));
 #ifndef KAI_SESSION_PLANS_FOR_TEST_H_
 #define KAI_SESSION_PLANS_FOR_TEST_H_
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "gtest/gtest.h"
 #include "kai/model/columns/cluster.h"
 #include "kai/session/config.h"
 #include "kai/session/session.h"
 #include "kai/testing/makers/cluster_maker.h"
+#include "kai/testing/makers/random_cluster.h"
 #include "kai/testing/matchers/matchers.h"
 #include "kai/testing/oracle/slow_evictions.h"
 
@@ -25,6 +28,17 @@ namespace kai {
 // First seed and one past the last. KAI_SEEDS=5000:20000 in the environment uses other clusters
 // than the daily tests.
 std::pair<uint64_t, uint64_t> Seeds(uint64_t usual);
+// Calls check(seed) for each of these seeds, until a check fails. With KAI_SEEDS_ALL in the
+// environment, for all seeds.
+template <typename Check>
+void ForSeeds(uint64_t usual, const Check& check) {
+  const auto [first, end] = Seeds(usual);
+  for (uint64_t seed = first; seed < end; ++seed) {
+    SCOPED_TRACE(SeedTrace(seed));
+    check(seed);
+    if (testing::Test::HasFailure() && std::getenv("KAI_SEEDS_ALL") == nullptr) return;
+  }
+}
 
 Config ParseConfig(std::string_view json, bool as_kai = false);
 

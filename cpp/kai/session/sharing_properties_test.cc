@@ -231,12 +231,7 @@ class SharingAllocateTest : public testing::TestWithParam<Setup> {
  protected:
   template <typename Check>
   void ForRows(uint64_t usual, const Check& check) const {
-    const auto [first, end] = Seeds(usual);
-    for (uint64_t seed = first; seed < end; ++seed) {
-      SCOPED_TRACE(SeedTrace(seed));
-      check(RowsFor(seed));
-      if (HasFailure() && std::getenv("KAI_SEEDS_ALL") == nullptr) return;
-    }
+    ForSeeds(usual, [&](uint64_t seed) { check(RowsFor(seed)); });
   }
   Config config_ = ParseConfig(GetParam().config_json);
 };
@@ -367,16 +362,13 @@ class SharingCycleTest : public testing::TestWithParam<bool> {
  protected:
   template <typename Check>
   void ForSamples(uint64_t usual, const Check& check) const {
-    const auto [first, end] = Seeds(usual);
-    for (uint64_t seed = first; seed < end; ++seed) {
-      SCOPED_TRACE(SeedTrace(seed));
+    ForSeeds(usual, [&](uint64_t seed) {
       const CrowdedCluster crowded = MakeCrowdedCluster(seed, CrowdFor(seed));
       Config config = ParseConfig(crowded.config_json, GetParam());
       // The oracle undoes exactly, unlike KAI's nodes (decision 0010).
       config.switches.Set(Switch::kExactRollback, true);
       check(crowded.rows, config);
-      if (HasFailure() && std::getenv("KAI_SEEDS_ALL") == nullptr) return;
-    }
+    });
   }
 };
 

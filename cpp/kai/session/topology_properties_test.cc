@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <string>
@@ -26,17 +25,6 @@ namespace {
 class TopologyPropertyTest : public testing::TestWithParam<bool> {
  protected:
   bool as_kai() const { return GetParam(); }
-
-  // Calls `check` for a number of seeds, until a check fails.
-  template <typename Check>
-  void ForSeeds(uint64_t usual, const Check& check) const {
-    const auto [first, end] = Seeds(usual);
-    for (uint64_t seed = first; seed < end; ++seed) {
-      SCOPED_TRACE(SeedTrace(seed));
-      check(seed);
-      if (HasFailure() && std::getenv("KAI_SEEDS_ALL") == nullptr) return;
-    }
-  }
 };
 
 INSTANTIATE_TEST_SUITE_P(Mode, TopologyPropertyTest, testing::Bool(), [](const auto& mode) {
