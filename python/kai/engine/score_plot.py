@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
@@ -11,10 +10,8 @@ from matplotlib.patches import Patch
 from kai.engine import text
 from kai.engine.drawing import axes_of, dress, ground_of, is_dark
 from kai.engine.palette import Look, looks
+from kai.engine.scores import NodeScore, Scores, equal_scores
 from kai.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from kai.engine.scores import NodeScore, Scores
 
 __all__ = ["plot"]
 
@@ -136,8 +133,7 @@ def _note(axes: Axes, scores: Scores, alike: dict[str, float], unit: str, left: 
     """The unit and what is not drawn, below the axis."""
     notes = [unit]
     if alike:
-        listed = " and ".join(f"{text.number(score)} from {name}" for name, score in alike.items())
-        notes += text.wrap(f"each node also has {listed}", 100)
+        notes += text.wrap(equal_scores(alike), 100)
     if tie := scores.tie():
         notes.append(tie)
     if left:

@@ -258,8 +258,7 @@ class Scores(Mapping[str, NodeScore]):
         if hidden:
             yield f"and {text.count(hidden, 'more node')}"
         if equal:
-            listed = " and ".join(f"{text.number(equal[name])} from {name}" for name in equal)
-            yield f"each node also has {listed}"
+            yield equal_scores(equal)
         if tie := self.tie():
             yield tie
 
@@ -273,6 +272,12 @@ class Scores(Mapping[str, NodeScore]):
 
     def _repr_html_(self) -> str:
         return text.to_html(self.title(), [self.table()])
+
+
+def equal_scores(equal: Mapping[str, float]) -> str:
+    """A sentence about the plugins that score all shown nodes alike."""
+    listed = " and ".join(f"{text.number(score)} from {name}" for name, score in equal.items())
+    return f"each node also has {listed}"
 
 
 def scores_of(plan: Answer, name: str, at: Moment | None) -> Scores:
