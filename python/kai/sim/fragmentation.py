@@ -106,9 +106,8 @@ def means(timeline: Timeline, window: tuple[float, float]) -> tuple[float, float
         return None
     moments, stuck, idle = over_time(timeline)
     lengths = np.diff(np.clip(np.append(moments, high), low, high))
-    return float((stuck * lengths).sum()) / (high - low), float((idle * lengths).sum()) / (
-        high - low
-    )
+    span_s = high - low
+    return float((stuck * lengths).sum()) / span_s, float((idle * lengths).sum()) / span_s
 
 
 def typical_pods(workload: Workload) -> tuple[TypicalPod, ...]:
