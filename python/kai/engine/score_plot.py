@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
@@ -10,8 +11,10 @@ from matplotlib.patches import Patch
 from kai.engine import text
 from kai.engine.drawing import axes_of, dress, ground_of, is_dark
 from kai.engine.palette import Look, looks
-from kai.engine.scores import NodeScore, Scores, equal_scores
 from kai.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from kai.engine.scores import NodeScore, Scores
 
 __all__ = ["plot"]
 
@@ -133,7 +136,7 @@ def _note(axes: Axes, scores: Scores, alike: dict[str, float], unit: str, left: 
     """The unit and what is not drawn, below the axis."""
     notes = [unit]
     if alike:
-        notes += text.wrap(equal_scores(alike), 100)
+        notes += text.wrap(scores.equal_scores(alike), 100)
     if tie := scores.tie():
         notes.append(tie)
     if left:

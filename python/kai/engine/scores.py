@@ -222,6 +222,12 @@ class Scores(Mapping[str, NodeScore]):
                 equal[plugin] = value
         return differ, equal
 
+    @staticmethod
+    def equal_scores(equal: Mapping[str, float]) -> str:
+        """A sentence about the plugins that score all shown nodes alike."""
+        listed = " and ".join(f"{text.number(score)} from {name}" for name, score in equal.items())
+        return f"each node also has {listed}"
+
     def title(self) -> str:
         """A sentence: where the pod goes, and what the scores are of."""
         nodes = f"{text.number(len(self))} of {text.count(self.searched, 'node')}"
@@ -258,7 +264,7 @@ class Scores(Mapping[str, NodeScore]):
         if hidden:
             yield f"and {text.count(hidden, 'more node')}"
         if equal:
-            yield equal_scores(equal)
+            yield self.equal_scores(equal)
         if tie := self.tie():
             yield tie
 
@@ -272,12 +278,6 @@ class Scores(Mapping[str, NodeScore]):
 
     def _repr_html_(self) -> str:
         return text.to_html(self.title(), [self.table()])
-
-
-def equal_scores(equal: Mapping[str, float]) -> str:
-    """A sentence about the plugins that score all shown nodes alike."""
-    listed = " and ".join(f"{text.number(score)} from {name}" for name, score in equal.items())
-    return f"each node also has {listed}"
 
 
 def scores_of(plan: Answer, name: str, at: Moment | None) -> Scores:
