@@ -7,9 +7,9 @@ export PYTHON
 help:
 	@echo 'kai-sched: a GPU scheduler for Kubernetes'
 	@echo
-	@echo '  make demo       set up, build, and plan a small cluster (3 minutes the first time)'
+	@echo '  make demo       set up, build, and plan a small cluster (5 to 8 minutes the first time)'
 	@echo '  make test       what every commit has to pass: lint, C++ tests (plain and sanitized), stubs, wheel, pytest, a'
-	@echo '                  real API server (needs Go) and the orchestrators that install fast (20 to 30 minutes the'
+	@echo '                  real API server (needs Go) and the orchestrators that install fast (25 to 45 minutes the'
 	@echo '                  first time)'
 	@echo
 	@echo 'While you work:'

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No test measures wall time: machines are shared.
+settings.register_profile("kai", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kai")
 
 SLOW_S = 10.0
 

@@ -21,7 +21,7 @@ if [ "$(cat "$dir/made-for" 2>/dev/null)" != "$made_for" ]; then
   cmake --preset "$preset" --fresh >"$dir/configure.log" 2>&1 ||
     { sed -n '/^CMake Error/,$p' "$dir/configure.log" >&2; exit 1; }
   printf '%s\n' "$made_for" >"$dir/made-for"
-  [ "$preset $label" = "release kai._core" ] && usually=(--usually 120)
+  [ "$preset $label" = "release kai._core" ] && usually=(--usually 270)
 fi
 
 "${PYTHON:-python3}" tools/progress.py "${usually[@]}" --log "$dir/build.log" "building ${label:-everything} ($preset)" -- \

@@ -19,6 +19,7 @@ from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
+from traitlets.config import Config
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 LONGEST_S = 250  # of a cell, on a machine with other work
@@ -29,9 +30,16 @@ def executed(path: Path) -> Any:
     """The notebook with outputs. Raises CellExecutionError for an error in a cell."""
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
-        resources = {"metadata": {"path": folder}}
+        Path(folder, "empty").mkdir()
+        resources = {"metadata": {"path": f"{folder}/empty"}}
+        # Not with ports: two kernels that start at one time could choose the same free ones.
+        sockets = {"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}}
         client = NotebookClient(
-            notebook, timeout=LONGEST_S, kernel_name="python3", resources=resources
+            notebook,
+            timeout=LONGEST_S,
+            kernel_name="python3",
+            resources=resources,
+            config=Config(sockets),
         )
         client.execute()
     notebook.metadata = {

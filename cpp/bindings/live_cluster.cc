@@ -65,6 +65,8 @@ class Flag {
 
 LiveCluster::LiveCluster(SnapshotFile file, py::bytes data, int64_t load_ns)
     : config_json_(std::move(file.config_json)),
+      memory_json_(std::move(file.memory_json)),
+      now_(std::move(file.now)),
       params_(std::move(file.params)),
       warnings_(std::move(file.warnings)),
       load_ns_(load_ns),
@@ -84,6 +86,13 @@ std::shared_ptr<LiveCluster> LiveCluster::Load(const py::bytes& data) {
   }
   SnapshotFile snapshot = ValueOrThrow(std::move(file), WhenInvalid::kInput);
   return std::shared_ptr<LiveCluster>(new LiveCluster(std::move(snapshot), data, load_ns));
+}
+
+std::shared_ptr<LiveCluster> LiveCluster::Fixed(ClusterRows rows) {
+  SnapshotFile file;
+  file.params = rows.params;
+  file.cluster = std::move(rows).Build();
+  return std::shared_ptr<LiveCluster>(new LiveCluster(std::move(file), py::bytes(), 0));
 }
 
 LiveCluster::LiveCluster(const LiveCluster& other, std::unique_ptr<Store> store)
@@ -327,9 +336,9 @@ HeldPlan::Again LiveCluster::AgainFor(const Session& session, const Follower* fo
   const auto config =
       follower != nullptr ? follower->config : std::make_shared<const Config>(session.config());
   const auto run = [config, now_ns](const HeldPlan::Change& change,
-                                    std::shared_ptr<Cluster> cluster,
-                                    std::span<const PromisedPlace> promised,
-                                    const Numbers& spent_searches, const HeldPlan::Looks& looks) {
+                                    std::shared_ptr<Cluster> cluster, Promised promised,
+                                    const TrustedTime& trusted, const Numbers& spent_searches,
+                                    const HeldPlan::Looks& looks) {
     Config replay = change.config != nullptr ? *change.config : *config;
     if (change.config == nullptr)
       replay.budgets.searches.emplace(spent_searches.begin(), spent_searches.end());
@@ -346,7 +355,8 @@ HeldPlan::Again LiveCluster::AgainFor(const Session& session, const Follower* fo
                         {.inspect = inspect, .watch = watch ? &*watch : nullptr});
     if (!again.KeepsPromises()) promised = {};
     return std::make_shared<const kai::Plan>(ValueOrThrow(
-        again.Run(std::move(cluster), now_ns, nullptr, nullptr, promised), WhenInvalid::kInput));
+        again.Run(std::move(cluster), CycleTime(now_ns, trusted), nullptr, nullptr, promised),
+        WhenInvalid::kInput));
   };
   if (follower == nullptr) {
     return [run, self = shared_from_this(), cluster = loaded_](
@@ -354,12 +364,12 @@ HeldPlan::Again LiveCluster::AgainFor(const Session& session, const Follower* fo
                const HeldPlan::Looks& looks) -> HeldPlan::PlanPtr {
       if (!change.new_names.first.empty()) return nullptr;
       const Turn turn(*self->mutex_);
-      return run(change, cluster, {}, spent_searches, looks);
+      return run(change, cluster, {}, {}, spent_searches, looks);
     };
   }
   const Engine& engine = *follower->engine;
-  const auto circumstances = std::make_shared<const Circumstances>(
-      Circumstances{.assumed = engine.assumed(), .promises = engine.promises()});
+  const auto circumstances = std::make_shared<const Circumstances>(Circumstances{
+      .assumed = engine.assumed(), .promises = engine.promises(), .trusted = engine.trusted()});
   return [run, circumstances, self = shared_from_this(), moment = history_->Now()](
              const HeldPlan::Change& change, const Numbers& spent_searches,
              const HeldPlan::Looks& looks) {
@@ -374,7 +384,8 @@ HeldPlan::Again LiveCluster::AgainFor(const Session& session, const Follower* fo
       rows.SwapNodeNames(change.new_names.first, change.new_names.second);
     std::shared_ptr<Cluster> cluster = std::move(rows).Build();
     const Promises::Open open = circumstances->promises.In(*cluster, nullptr);
-    return run(change, std::move(cluster), open.places, spent_searches, looks);
+    return run(change, std::move(cluster), open.promised(), circumstances->trusted, spent_searches,
+               looks);
   };
 }
 
@@ -408,6 +419,11 @@ std::optional<AssumptionId> LiveCluster::AssumeEvicted(const SessionPtr& session
                                                        const std::string& pod, int64_t now_ns) {
   const Turn turn = TakeTurn(*mutex_);
   return EngineOf(session).AssumeEvicted(pod, now_ns);
+}
+
+void LiveCluster::Trust(const SessionPtr& session, const TrustedTime& trusted) {
+  const Turn turn = TakeTurn(*mutex_);
+  EngineOf(session).Trust(trusted);
 }
 
 std::optional<AssumptionId> LiveCluster::AssumeBoundTo(const SessionPtr& session,

@@ -34,6 +34,9 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   // Throws a Python exception for bytes that are not a snapshot.
   static std::shared_ptr<LiveCluster> Load(const pybind11::bytes& data);
 
+  // A cluster with these objects, which no event changes.
+  static std::shared_ptr<LiveCluster> Fixed(ClusterRows rows);
+
   // An empty cluster; `params_json` has the format of a snapshot's schedulerParams. Throws if it is
   // invalid.
   static std::shared_ptr<LiveCluster> Live(const std::string& params_json);
@@ -94,6 +97,7 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   std::vector<std::optional<AssumptionId>> AssumePlan(const SessionPtr& session,
                                                       const DecisionTable& decisions,
                                                       int64_t now_ns);
+  void Trust(const SessionPtr& session, const TrustedTime& trusted);
   bool Forget(const SessionPtr& session, AssumptionId id);
   // As Engine::Broken(); invalidates plans as the next plan does.
   std::vector<AssumptionId> Broken(const SessionPtr& session, const std::vector<AssumptionId>& ids);
@@ -115,6 +119,9 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   MemoryReport Memory();
 
   const std::string& config_json() const { return config_json_; }
+  // Members of the snapshot that it was read from; empty if absent, and in a copy.
+  const std::string& memory_json() const { return memory_json_; }
+  const std::string& now() const { return now_; }
   int64_t load_ns() const { return load_ns_; }
 
  private:
@@ -143,6 +150,7 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   struct Circumstances {
     std::shared_ptr<const Assumptions::All> assumed;
     Promises promises;
+    TrustedTime trusted;
   };
   // A function that makes the last plan again.
   HeldPlan::Again AgainFor(const Session& session, const Follower* follower, int64_t now_ns);
@@ -154,6 +162,8 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   std::shared_ptr<Mutex> mutex_ = std::make_shared<Mutex>();
   std::atomic<bool> is_planning_ = false;
   std::string config_json_;
+  std::string memory_json_;
+  std::string now_;
   ShardParams params_;
   std::vector<std::string> warnings_;  // for every plan
   int64_t load_ns_ = 0;

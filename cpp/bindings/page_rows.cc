@@ -83,8 +83,10 @@ py::tuple AccountRows(const Plan& plan, const DecisionTable& decisions) {
   for (const auto& [queue, gpus] : account.first_above)
     above.append(
         py::make_tuple(ToPython(plan.cluster->Text(plan.cluster->queues().name[queue])), gpus));
+  py::list bare;
+  for (const PodGroupId group : plan.bare_groups) bare.append(plan.cluster->PodGroupName(group));
   return py::make_tuple(account.capacity, account.free, gained, account.queues_in_use,
-                        account.queues_above, above);
+                        account.queues_above, above, bare);
 }
 
 py::tuple NamesOf(const Plan& plan) {

@@ -38,6 +38,12 @@ py::tuple WatchBytes(LiveFeed& self, std::string_view kind, const py::bytes& dat
   return py::make_tuple(progress.version, progress.synced, py::bytes(progress.error));
 }
 
+std::vector<std::string> Behind(LiveFeed& self, std::string_view kind, const py::bytes& data) {
+  return self.Look([&](Feed& feed) {
+    return ValueOrThrow(feed.Behind(KindFor(kind), std::string_view(data)), WhenInvalid::kInput);
+  });
+}
+
 py::list PodFactsOf(LiveFeed& self, const std::vector<std::string>& names) {
   return self.Look([&](const Feed& feed) {
     py::list all;
@@ -148,6 +154,23 @@ void RegisterDrained(py::module_& module) {
                              })
       .def_property_readonly("rejected",
                              [](const Drained& self) { return bindings::ToPython(self.rejected); })
+      .def_property_readonly(
+          "shown",
+          [](const Drained& self) {
+            py::list shown;
+            for (const ShownObjects::State& each : self.shown)
+              shown.append(py::make_tuple(NameOf(each.kind), each.version, each.objects));
+            return shown;
+          })
+      .def_property_readonly(
+          "relisted",
+          [](const Drained& self) {
+            py::list relisted;
+            for (const ShownObjects::Relisted& each : self.relisted)
+              relisted.append(py::make_tuple(NameOf(each.kind), each.added, each.gone, each.changed,
+                                             each.names));
+            return relisted;
+          })
       .def_readonly("events", &Drained::events);
 }
 
@@ -174,6 +197,13 @@ void RegisterFeed(py::module_& module) {
           py::arg("kind"))
       .def_property_readonly("is_full", [](LiveFeed& self) { return self.inbox().is_full(); })
       .def("drain", &LiveFeed::Drain)
+      .def(
+          "show",
+          [](LiveFeed& self, std::string_view kind, const py::bytes& data) {
+            self.Look([&](Feed& feed) { feed.Show(KindFor(kind), std::string_view(data)); });
+          },
+          py::arg("kind"), py::arg("data"))
+      .def("behind", &Behind, py::arg("kind"), py::arg("data"))
       .def("pod_facts", &PodFactsOf, py::arg("names"))
       .def("group_facts", &GroupFactsOf, py::arg("names"))
       .def(

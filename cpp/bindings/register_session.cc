@@ -120,6 +120,8 @@ void RegisterCluster(py::module_& module) {
              });
            })
       .def_property_readonly("config_json", &LiveCluster::config_json)
+      .def_property_readonly("memory_json", &LiveCluster::memory_json)
+      .def_property_readonly("now", &LiveCluster::now)
       .def_property_readonly("load_ns", &LiveCluster::load_ns)
       .def_property_readonly("counts", &Counts)
       .def("upsert", &Upsert, py::arg("json"))
@@ -179,6 +181,11 @@ void RegisterConfig(py::module_& module) {
   module.def("scheduler_param_names", [] { return ToDict(SchedulerParamNames()); });
 }
 
+void Trust(const std::shared_ptr<Session>& self, LiveCluster& cluster, int64_t from_ns,
+           int64_t until_ns) {
+  cluster.Trust(self, {.from_ns = from_ns, .until_ns = until_ns});
+}
+
 }  // namespace
 
 void RegisterSession(py::module_& module) {
@@ -214,6 +221,8 @@ void RegisterSession(py::module_& module) {
           [](const std::shared_ptr<Session>& self, LiveCluster& cluster, HeldPlan& plan,
              int64_t now_ns) { return cluster.AssumePlan(self, plan.decisions(), now_ns); },
           py::arg("cluster"), py::arg("plan"), py::kw_only(), py::arg("now_ns"))
+      .def("trust", &Trust, py::arg("cluster"), py::kw_only(), py::arg("from_ns"),
+           py::arg("until_ns"))
       .def(
           "has_changed",
           [](const std::shared_ptr<Session>& self, LiveCluster& cluster) {

@@ -324,6 +324,8 @@ void RegisterSimulation(py::module_& module) {
       .def("stop", &Simulation::Stop)
       .def_property_readonly("now_ns", &Simulation::now_ns)
       .def_property_readonly("jobs_ended", &Simulation::jobs_ended)
+      .def_property_readonly("date_ns", &Simulation::date_ns)
+      .def("state", [](Simulation& self) { return LiveCluster::Fixed(self.State()); })
       .def("timeline", [](const py::object& self) { return TimelineOf(self); });
 }
 

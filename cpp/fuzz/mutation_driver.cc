@@ -109,8 +109,9 @@ class Mutator {
 
   std::string Next() {
     std::string text = Pick(corpus_);
+    const size_t most = std::max(text.size(), kMaxLength);
     for (size_t changes = 1 + Below(4); changes > 0; --changes) Change(&text);
-    if (text.size() > kMaxLength) text.resize(kMaxLength);
+    if (text.size() > most) text.resize(most);
     return text;
   }
 
@@ -209,11 +210,11 @@ std::string ReadFile(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Sorted by name, as folders list files in any order.
+// With the folders below. Sorted by name, as folders list files in any order.
 std::vector<std::string> ReadCorpus(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> paths;
   std::error_code missing;  // a missing folder is an empty corpus
-  for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, missing)) {
     if (entry.is_regular_file()) paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());

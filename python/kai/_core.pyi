@@ -85,8 +85,9 @@ _GroupStory = tuple[
     bool,
 ]
 # capacity of nodes, free capacity, and what queues gain; the number of leaf queues with GPUs, of
-# those above their fair share, and the first of these by name
-_Account = tuple[_Amounts, _Amounts, dict[str, int], int, int, list[tuple[str, int]]]
+# those above their fair share, and the first of these by name; groups with bare pods that
+# consolidation did not move
+_Account = tuple[_Amounts, _Amounts, dict[str, int], int, int, list[tuple[str, int]], list[str]]
 
 def compat_switches() -> list[str]:
     """The names of all switches; `compat` in a configuration can set each to "kai"."""
@@ -117,6 +118,14 @@ class Cluster(metaclass=_Compiled):
     @property
     def config_json(self) -> str:
         """The `config` member of the snapshot, unchanged; "" if there is none."""
+
+    @property
+    def memory_json(self) -> str:
+        """The `memory` member of the snapshot, unchanged; "" if there is none, and in a copy."""
+
+    @property
+    def now(self) -> str:
+        """The `now` member of the snapshot, unchanged; "" if there is none, and in a copy."""
 
     @property
     def load_ns(self) -> int:
@@ -326,6 +335,10 @@ class Session(metaclass=_Compiled):
     def assume_plan(self, cluster: Cluster, plan: Plan, *, now_ns: int) -> list[int | None]:
         """Bindings and evictions count as done: a number for each decision; None for a promise."""
 
+    def trust(self, cluster: Cluster, *, from_ns: int, until_ns: int) -> None:
+        """When durations count, from the next plan on: those that began before `from_ns` count
+        from there, and none ends after `until_ns`."""
+
     def has_changed(self, cluster: Cluster) -> bool:
         """Whether there are changes that no plan contains yet."""
 
@@ -402,6 +415,15 @@ class Drained(metaclass=_Compiled):
         """Objects and lines that were rejected: kind, name, field, message."""
 
     @property
+    def shown(self) -> list[tuple[str, str, int]]:
+        """Of each kind that is completely listed: the version that was shown, and its objects."""
+
+    @property
+    def relisted(self) -> list[tuple[str, int, int, int, list[str]]]:
+        """What later lists have changed: kind, objects that came, went and changed, and some of
+        their names."""
+
+    @property
     def events(self) -> int:
         """How many objects came, changed or were deleted."""
 
@@ -438,6 +460,15 @@ class Feed(metaclass=_Compiled):
     @property
     def is_full(self) -> bool:
         """True if more than 64 MiB wait."""
+
+    def show(self, kind: str, data: bytes) -> None:
+        """An object that was read by itself: counts like an event of a watch."""
+
+    def behind(self, kind: str, data: bytes) -> list[str]:
+        """The objects of a page of a list that are known only at earlier versions.
+
+        Raises kai.InvalidInputError if it is not a list.
+        """
 
     def drain(self) -> Drained:
         """Moves all waiting bytes into the cluster, with the GIL released."""
@@ -659,11 +690,18 @@ class Simulation(metaclass=_Compiled):
     def stop(self) -> None:
         """Ends the simulation now; stays that have not ended are recorded with that reason."""
 
+    def state(self) -> Cluster:
+        """All objects as they are now: to be planned, not to be changed."""
+
     def timeline(self) -> dict[str, Any]:
         """The events: read-only NumPy views of columns, complete after the end."""
 
     @property
     def now_ns(self) -> int: ...
+    @property
+    def date_ns(self) -> int:
+        """`now_ns` since 1970."""
+
     @property
     def jobs_ended(self) -> int: ...
 

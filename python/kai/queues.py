@@ -166,7 +166,7 @@ def _amount(name: str, word: str, resource: str, value: Any) -> int | float:
     exact *= {"gpu": Fraction(1), "cpu": Fraction(1000), "memory": Fraction(1, 10**6)}[resource]
     if resource == "memory":
         return round(exact)
-    return int(exact) if exact.denominator == 1 else float(exact)
+    return quantities.plain(exact)
 
 
 # ---- existing queues -----------------------------------------------------------------------------

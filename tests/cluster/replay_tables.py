@@ -108,6 +108,12 @@ RULES = (
         ours=NOTHING,
     ),
     Accepted(
+        "a binding whose preparation takes longer than a second is shown by an event",
+        "docs/decisions/0029-refusals-by-their-message.md",
+        "event Normal Binding of kai-scheduler",
+        kais=NOTHING,
+    ),
+    Accepted(
         "an eviction is said, however much was said about the group before",
         "spec 6 S6",
         "event Normal Evict of kai-scheduler",

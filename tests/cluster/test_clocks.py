@@ -10,8 +10,11 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 
+import pytest
 from testcluster import Cluster, Scene, path_of, play
+from testcluster.scene import until
 
+from kai.k8s import server_time
 from kai.k8s.client import Client
 from kai.k8s.clock import Clock
 from kai.service.log import Log
@@ -111,3 +114,89 @@ async def stamps_are_right(scene: Scene) -> None:
 
 def is_near(text: str, now: datetime) -> bool:
     return abs((datetime.fromisoformat(text.replace("Z", "+00:00")) - now).total_seconds()) < 60
+
+
+# ---- one server of several has a wrong clock -----------------------------------------------------
+
+TWO_HOURS_S = 7200.0
+
+
+async def stale_gang(scene: Scene, grace: str) -> None:
+    """A gang of two pods; one of them is deleted."""
+    metadata = {"name": "gang", "namespace": scene.namespace}
+    spec = {"queue": "default-queue", "minMember": 2, "stalenessGracePeriod": grace}
+    api_version = "scheduling.run.ai/v2alpha2"
+    group = {"apiVersion": api_version, "kind": "PodGroup", "metadata": metadata, "spec": spec}
+    await scene.api.create(group)
+    await scene.pods(2, "gang-", annotations={"pod-group-name": "gang"})
+    await scene.bound(2)
+    path = path_of("Pod", scene.namespace, "gang-1")
+    await scene.api.delete(path, gracePeriodSeconds=0)
+
+    async def is_stale() -> bool:
+        found = await scene.api.get(path_of("PodGroup", scene.namespace, "gang"))
+        return "kai.scheduler/stale-podgroup-timestamp" in found["metadata"].get("annotations", {})
+
+    await until(scene, "the gang is stale", is_stale)
+
+
+async def stays(scene: Scene, seconds: float) -> None:
+    """The rest of the gang is not evicted."""
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + seconds
+    while loop.time() < ends:
+        found = await scene.api.get(path_of("Pod", scene.namespace, "gang-0"))
+        assert "deletionTimestamp" not in found["metadata"], scene.report()
+        await asyncio.sleep(0.2)
+
+
+async def is_evicted(scene: Scene) -> bool:
+    pods = await scene.api.items(path_of("Pod", scene.namespace))
+    return not any(each["metadata"]["name"] == "gang-0" for each in pods)
+
+
+def lines_of(it: Scheduler, message: str) -> list[str]:
+    return [line for line in it.log.getvalue().splitlines() if message in line]
+
+
+def test_no_gang_is_evicted_because_a_server_is_two_hours_ahead(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    """A gang was stale for 4 s and was evicted, with a grace period of a minute."""
+
+    async def story(scene: Scene) -> None:
+        await scene.nodes(1)
+        async with scheduler(scene, 0.0) as it:
+            await stale_gang(scene, "60s")
+            await stays(scene, 2)
+            scene.proxy.shift_dates(TWO_HOURS_S, one_in=3)
+            await stays(scene, 12)
+            scene.proxy.clear()
+            scene.proxy.shift_dates(TWO_HOURS_S)
+            await stays(scene, 12)
+            assert len(lines_of(it, "the time is in doubt")) == 1
+            assert lines_of(it, "the time was corrected") == []
+            assert "\nkai_time_in_doubt 1\n" in (await it.service.metrics.page()).decode()
+
+    play(cluster, namespace, tmp_path, story)
+
+
+def test_after_all_servers_have_stepped_a_gang_has_its_whole_grace_period(
+    cluster: Cluster, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_time, "AFTER_S", 6.0)
+
+    async def story(scene: Scene) -> None:
+        await scene.nodes(1)
+        async with scheduler(scene, 0.0) as it:
+            await stale_gang(scene, "12s")
+            scene.proxy.shift_dates(TWO_HOURS_S)
+            corrected = "the time was corrected"
+            await scene.until(corrected, lambda: lines_of(it, corrected), 30)
+            await stays(scene, 8)
+            await until(scene, "it is evicted", lambda: is_evicted(scene), 30)
+            [line] = lines_of(it, corrected)
+            assert "seconds=7200" in line or "seconds=7199" in line
+            assert "\nkai_time_steps_total 1\n" in (await it.service.metrics.page()).decode()
+
+    play(cluster, namespace, tmp_path, story)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,9 @@ from typing import Any
 
 import pytest
 from testcluster import Cluster, Kai, Kubectl, install, node, pod, queue, running, until
+from testcluster import namespace as running_namespace
+
+from kai.api import keys
 
 
 @pytest.fixture
@@ -112,3 +116,55 @@ def test_a_bind_request_while_another_scheduler_runs(
     assert found["layers"]["bind_request"]["node"] == "n1"
     assert found["layers"]["bind_request"]["phase"].startswith("Pending")
     assert "found" not in found["layers"]["pod_group"]
+
+
+@pytest.mark.parametrize("binding", ["direct", "bind-requests"])
+def test_a_reservation_pod_that_does_not_report(
+    cluster: Cluster,
+    namespace: str,
+    kubectl: Kubectl,
+    reader: Path,
+    tmp_path: Path,
+    binding: str,
+) -> None:
+    """The binding of a pod with half a GPU: under way, failed, and tried again. No program answers
+    in reservation pods here."""
+    place = {"name": keys.RESERVATION, "namespace": keys.RESERVATION}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": place}
+    kubectl.apply(running_namespace(keys.RESERVATION), account)
+    kubectl.apply(node("n1", 1), pod("half", namespace, 0, annotations={"gpu-fraction": "0.5"}))
+    options = ("--binding", binding, "--resource-reservation-allocation-timeout", "8")
+    with Kai(cluster, namespace, tmp_path / "kai.log", *options):
+        until("the wait is shown", lambda: "Binding" in kubectl.events("half"))
+        during = explained(reader, f"{namespace}/half")
+        until("it fails", lambda: "BindingError" in kubectl.events("half"))
+
+        # A try begins a second after the first failure; later ones leave more time to look.
+        def shown(waits_for: str, text: str) -> dict[str, Any] | None:
+            found = explained(reader, f"{namespace}/half")
+            is_shown = found["waits_for"] == waits_for and text in found["explanation"]
+            return found if is_shown else None
+
+        after = until("the failure is shown", lambda: shown("binding", " failed "), 60)
+        again = until("the next try", lambda: shown("gpu_reservation", " failed "), 60)
+    assert during["waits_for"] == "gpu_reservation", during
+    assert re.match(
+        r"Its binding to n1 has been under way for \d s: it waits for the reservation pod"
+        r" kai-resource-reservation/gpu-reservation-\w+ to report its GPU\. Look at it: `kubectl"
+        r" describe pod gpu-reservation-\w+ -n kai-resource-reservation`\.$",
+        during["explanation"],
+    )
+    assert during["layers"]["gpu_reservations"]
+    assert after["waits_for"] == "binding", after
+    assert re.match(
+        r"Its binding to n1 failed \d+ s ago: the reservation pod"
+        r" kai-resource-reservation/gpu-reservation-\w+ did not report its GPU\. Look at it: .*"
+        r" It is tried again\.$",
+        after["explanation"],
+    )
+    assert " has been under way for " in again["explanation"]
+    assert " The try before failed " in again["explanation"]
+    _, page = explain(reader, f"{namespace}/half")
+    assert page.splitlines()[2].startswith("Its binding to n1 ")
+    assert "\\n" not in page
+    cluster.kubectl("delete", "pods", "--all", "-n", keys.RESERVATION, "--grace-period=0")

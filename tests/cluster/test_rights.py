@@ -259,7 +259,7 @@ async def grouper(it: Account) -> None:
     await work.owners()
     await work.group_of("new")
     async with it.without(
-        ("patch", "pods", ""), ("get", "podgroups", GROUP), ("create", "events", "")
+        ("patch", "pods/status", ""), ("get", "podgroups", GROUP), ("create", "events", "")
     ):
         await work.pod("named")
         await work.relabel("new", "1")
@@ -280,6 +280,10 @@ async def controller(it: Account) -> None:
     resource = "queues/status" if it.role == "queue-controller" else "podgroups/status"
     async with it.without(("patch", resource, GROUP)):
         await work.pod("waits")
+        if it.role == "queue-controller":  # it follows what the other controller writes
+            path = path_of("PodGroup", it.namespace, f"waits-{it.name}", "status")
+            report = {"requested": {"nvidia.com/gpu": "7"}}
+            await it.api.patch(path, {"status": {"resourcesStatus": report}})
     await it.reads()
     await it.recovers()
 

@@ -1,12 +1,16 @@
-"""From KAI to `kai run` and back, without changing a running pod.
+"""From KAI to `kai run` and back as docs/howto/shadow.md describes it. Running pods do not change.
 
 The cluster is in the state that KAI leaves when its programs are stopped: recordings of KAI, at
-their end. `kai run all` takes over, ends, and takes over again.
+their end. KAI's programs are played, with their webhooks in force and the operator that creates
+registrations again. The commands are those of the page. `kai run all` takes over, ends, and takes
+over again; then KAI returns.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,20 +20,24 @@ import pytest
 from kais_objects import Left, prepare
 from recordings import recordings
 from testcluster import (
+    ApiError,
     Client,
     Cluster,
     Kai,
     Object,
-    Options,
     install,
     node,
     path_of,
     pod,
+    queue,
     temporary_cluster,
 )
+from testcluster.kais_programs import NAMESPACE, OPERATOR, PROGRAMS, KaisPrograms
+from testcluster.services import Egress, Services
 
 from kai.api import keys
 
+PAGE = Path(__file__).parents[2] / "docs/howto/shadow.md"
 LEFT = ("06", "08", "19", "33", "42")
 """Pods that share one GPU, or several; an elastic gang, one with sub-groups, and gangs after a
 reclaim."""
@@ -51,43 +59,118 @@ class Seen:
     room: dict[str, float] = field(default_factory=dict)
     leases: list[Object] = field(default_factory=list)
     requests: list[Object] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    restored: list[str] = field(default_factory=list)
+    statuses: list[int | None] = field(default_factory=list)
+    refused_by_kai: str = ""
+    accepted_by_kai: list[str] = field(default_factory=list)
+    called: set[str] = field(default_factory=set)
     log: str = ""
+
+
+def commands(title: str) -> list[str]:
+    """The commands of a section of the page, in their order."""
+    section = PAGE.read_text().partition(f"### {title}\n")[2].partition("\n### ")[0]
+    blocks = re.findall(r"^ *```console\n(.*?)^ *```", section, re.MULTILINE | re.DOTALL)
+    return [line.strip().removeprefix("$ ") for block in blocks for line in block.splitlines()]
 
 
 @pytest.fixture(scope="module")
 def seen(programs: Mapping[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
     folder = tmp_path_factory.mktemp("switch")
-    with temporary_cluster(Options(), programs) as cluster:
+    with Egress() as egress, temporary_cluster(egress.options(), programs) as cluster:
         install(cluster)
-        yield asyncio.run(scene(cluster, folder / "kai.log"))
+        yield asyncio.run(scene(cluster, egress, folder / "kai.log"))
 
 
-async def scene(cluster: Cluster, log: Path) -> Seen:
+async def scene(cluster: Cluster, egress: Egress, log: Path) -> Seen:
     found = Seen()
-    async with cluster.client() as api:
+    async with cluster.client() as api, Services(cluster, egress) as services:
         await prepare(api)
         await api.create_namespace("kai")
         lefts = [Left(api, each) for each in recordings() if each.name[:2] in LEFT]
         await asyncio.gather(*(left.make() for left in lefts))
         await look(api, found, lefts, "before")
-        with Kai(cluster, "kai", log):
-            await api.create(node("spare", 2))
-            await api.create(
-                pod("new-0", "k-06", queue="06-team-a"),
-                pod("new-1", "k-33", queue="33-team-a"),
-                pod("new-2", "k-19", gpus=0, cpu="1", queue="19-team-a"),
-            )
-            await api.until("new pods run", lambda: all_run(api), PATIENCE_S)
-            await asyncio.sleep(3.0)  # longer than any write of it waits
-            await look(api, found, lefts, "while it runs")
-        await look(api, found, lefts, "after it")
-        with Kai(cluster, "kai", log):
-            await api.until("it is ready", lambda: is_ready_again(log), PATIENCE_S)
-            await asyncio.sleep(3.0)
-        await look(api, found, lefts, "after the second time")
-        await look_at_the_rest(api, found)
+        async with KaisPrograms(api, services) as kais:
+            await stop_everything_at_once(cluster, api, kais, found)
+            await follow(cluster, "To kai")
+            await switch(cluster, api, lefts, log, found)
+            found.restored = list(kais.restored)
+            await look_at_the_rest(api, found)
+            await follow(cluster, "Back to KAI")
+            await api.until("KAI runs", lambda: kais.runs(OPERATOR, *PROGRAMS), 90)
+            await api.until("its webhooks are back", kais.are_registered, 90)
+            await look_at_kai(api, services, found)
     found.log = log.read_text()
     return found
+
+
+async def follow(cluster: Cluster, title: str) -> None:
+    for command in commands(title):
+        program, *arguments = shlex.split(command)
+        assert program == "kubectl"
+        await asyncio.to_thread(cluster.kubectl, *arguments)
+
+
+async def stop_everything_at_once(
+    cluster: Cluster, api: Client, kais: KaisPrograms, found: Seen
+) -> None:
+    """What the page warns of: the registrations stay without their programs."""
+    scale = ("scale", "deployment", "-n", NAMESPACE, "--all")
+    await asyncio.to_thread(cluster.kubectl, *scale, "--replicas=0")
+    stopped = asyncio.get_running_loop().time()
+    while asyncio.get_running_loop().time() < stopped + PATIENCE_S:
+        if not any([await kais.runs(each) for each in (OPERATOR, *PROGRAMS)]):
+            break
+        await asyncio.to_thread(cluster.kubectl, *scale, "--replicas=0")  # the operator undoes it
+        await asyncio.sleep(0.5)
+    for made in (pod("new-0", "k-06", queue="06-team-a"), queue("fresh")):
+        found.refused.append(await refusal_of(api, made))
+    await asyncio.to_thread(cluster.kubectl, *scale, "--replicas=1")
+    await api.until("KAI runs again", lambda: kais.runs(OPERATOR, *PROGRAMS), 90)
+    kais.restored.clear()
+
+
+async def refusal_of(api: Client, made: Object) -> str:
+    """Why an object cannot be created; "" if it can."""
+    try:
+        await api.create_one(made)
+    except ApiError as error:
+        return str(error)
+    return ""
+
+
+async def switch(cluster: Cluster, api: Client, lefts: list[Left], log: Path, found: Seen) -> None:
+    kai = Kai(cluster, "kai", log)
+    kai.start()
+    await api.create(node("spare", 2))
+    await api.create(
+        pod("new-0", "k-06", queue="06-team-a"),
+        pod("new-1", "k-33", queue="33-team-a"),
+        pod("new-2", "k-19", gpus=0, cpu="1", queue="19-team-a"),
+    )
+    await api.until("new pods run", lambda: all_run(api), PATIENCE_S)
+    await asyncio.sleep(3.0)  # longer than any write of it waits
+    await look(api, found, lefts, "while it runs")
+    found.statuses.append(await asyncio.to_thread(kai.stop))
+    await look(api, found, lefts, "after it")
+    kai.start()
+    await api.until("it is ready", lambda: is_ready_again(log), PATIENCE_S)
+    await asyncio.sleep(3.0)
+    found.statuses.append(await asyncio.to_thread(kai.stop))
+    await look(api, found, lefts, "after the second time")
+
+
+async def look_at_kai(api: Client, services: Services, found: Seen) -> None:
+    """KAI is back: its webhooks are called, and answer."""
+    before = dict(services.reviews)
+    wrong = queue("wrong")
+    del wrong["spec"]["resources"]
+    found.refused_by_kai = await refusal_of(api, wrong)
+    found.accepted_by_kai = [
+        await refusal_of(api, each) for each in (queue("right"), pod("last", "k-06"))
+    ]
+    found.called = {path for path, count in services.reviews.items() if count > before[path]}
 
 
 async def look(api: Client, found: Seen, lefts: list[Left], moment: str) -> None:
@@ -131,6 +214,28 @@ async def look_at_the_rest(api: Client, found: Seen) -> None:
     found.new_groups = [each for each in groups if "new-" in each["metadata"]["name"]]
     found.requests = await api.items(path_of("BindRequest"))
     found.leases = await api.items(path_of("Lease", "kai"))
+
+
+# ---- the page ----------------------------------------------------------------------------------
+
+
+def test_stopping_everything_at_once_stops_all_new_work(seen: Seen) -> None:
+    """Otherwise this file would prove nothing about the page's order."""
+    of_pod, of_queue = seen.refused
+    assert 'failed calling webhook "admission.kai-scheduler.svc"' in of_pod
+    assert 'failed calling webhook "queue-validation.kai.scheduler"' in of_queue
+
+
+def test_the_operator_restores_nothing_after_the_pages_first_step(seen: Seen) -> None:
+    assert seen.restored == []
+    assert seen.statuses == [0, 0]
+
+
+def test_kai_is_in_force_again_after_the_way_back(seen: Seen) -> None:
+    assert "resources must be specified" in seen.refused_by_kai
+    assert seen.accepted_by_kai == ["", ""]
+    assert seen.called >= {"/mutate--v1-pod", "/validate--v1-pod"}
+    assert "/validate-scheduling-run-ai-v2-queue" in seen.called
 
 
 # ---- tests ---------------------------------------------------------------------------------------

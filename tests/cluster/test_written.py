@@ -293,8 +293,9 @@ def test_amounts_of_groups_and_queues_are_accepted_and_removed(
                 for (kind, name), each in live.objects.items()
                 if kind == "Queue"
             }
-            for each in status.queue_writes(facts, {"default-queue": sums}):
-                await send(live.api, each)
+            for name, found in status.queue_sums(facts, {"default-queue": sums}).items():
+                if write := status.queue_write(name, *found, facts[name].status):
+                    await send(live.api, write)
             await live.look()
             parent = live.objects["Queue", "default-parent-queue"]["status"]
             assert parent["childQueues"] == ["default-queue"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("ray", reason="Ray is not installed: pip install 'kai-sched[ray]'")
+pytest.importorskip("ray", reason="Ray is not installed: pip install ray")
 
 import ray
 

@@ -9,10 +9,13 @@ the same.
 from __future__ import annotations
 
 import json
+import os
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import generate
 import pytest
 
 import kai
@@ -146,3 +149,33 @@ def test_without_promises_clusters_reach_no_steady_state(cases: tuple[Case, ...]
     assert len(forgotten) == len(FORGOTTEN)
     without = lives(forgotten, promises="kai")
     assert [case for case, life in without.items() if life.rests] == []
+
+
+# ---- generated clusters with few pod slots -------------------------------------------------------
+
+SEED = int(os.environ.get("KAI_SEED", "1000"))
+CLUSTERS = int(os.environ.get("KAI_CLUSTERS", "40")) // 8
+FAMILIES = ("consolidation", "gpusharing", "mixed", "preempt", "reclaim")
+# Clusters in which promised pods took each other's devices: the devices were chosen again.
+SHOWN = (("gpusharing", 5013),)
+
+
+def with_few_slots(family: str, seed: int) -> Case:
+    """Its nodes have 2 to 10 pod slots, or as many as they have pods."""
+    snapshot = generate.generate(family, seed)["snapshot"]
+    draw = random.Random(seed)
+    on_nodes = [pod["spec"].get("nodeName") for pod in snapshot["rawObjects"]["pods"]]
+    for node in snapshot["rawObjects"]["nodes"]:
+        slots = str(max(on_nodes.count(node["metadata"]["name"]), draw.randint(2, 10)))
+        for amounts in ("allocatable", "capacity"):
+            node["status"].get(amounts, {})["pods"] = slots
+    read = {"snapshot": snapshot}.copy
+    return Case(f"{family}-{seed}", f"random/{family}", "random", "generated", read)
+
+
+def test_generated_clusters_with_few_pod_slots_reach_a_steady_state() -> None:
+    seeds = [(family, seed) for family in FAMILIES for seed in range(SEED, SEED + CLUSTERS)]
+    cases = tuple(with_few_slots(*each) for each in (*SHOWN, *seeds))
+    for slowly in (False, True):
+        ours = lives(cases, slowly=slowly, unkept_promises="kai")
+        assert {case: str(life) for case, life in ours.items() if not life.rests} == {}

@@ -12,6 +12,7 @@ import generate
 import pytest
 
 from kai.verify import Engine
+from kai.verify.cases import give_owners
 from kai.verify.compare import compare_decisions
 from kai.verify.outcome import from_plan
 from kai.verify.runner import Switched
@@ -60,7 +61,9 @@ class Explainer:
 
     def switches_for(self, family: str, seed: int) -> tuple[str, ...] | None:
         """None: no difference; empty: nothing explains it."""
-        snapshot = generate.generate(family, seed)["snapshot"]
+        case = generate.generate(family, seed)
+        give_owners(case)
+        snapshot = case["snapshot"]
         kais = from_plan(self.kais(snapshot, now=NOW))
 
         def differences(*chosen: str) -> list[str]:

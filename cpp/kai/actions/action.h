@@ -22,6 +22,7 @@
 #include "kai/actions/job_order.h"
 #include "kai/actions/search_budgets.h"
 #include "kai/actions/search_meter.h"
+#include "kai/actions/unkept_promises.h"
 #include "kai/actions/worklist.h"
 #include "kai/api/switches.h"
 #include "kai/fairshare/fair_shares.h"
@@ -90,11 +91,12 @@ struct CycleLog {
   // What happened to a group in this cycle; one byte, because most cycles affect few of many
   // groups.
   enum Happened : uint8_t {
-    kStarted = 1,      // first real allocation (spec 2 A1)
-    kPlaced = 2,       // a pod was placed or promised a place
-    kEvicted = 4,      // it lost a pod to another group (spec 2 T7)
-    kIsStale = 8,      // all pods are evicted: the gang was incomplete for too long
-    kBudgetSpent = 16  // a search for it ended early (spec 2 V17)
+    kStarted = 1,       // first real allocation (spec 2 A1)
+    kPlaced = 2,        // a pod was placed or promised a place
+    kEvicted = 4,       // it lost a pod to another group (spec 2 T7)
+    kIsStale = 8,       // all pods are evicted: the gang was incomplete for too long
+    kBudgetSpent = 16,  // a search for it ended early (spec 2 V17)
+    kHeldOff = 32       // it may not evict yet, as it lost the room of its victims
   };
   bool Has(PodGroupId group, Happened what) const { return (happened_[group] & what) != 0; }
   void Mark(PodGroupId group, Happened what) { happened_[group] |= what; }
@@ -102,6 +104,8 @@ struct CycleLog {
 
   // Only where it differs from the cluster's value; INT64_MIN: not stale (spec 2 D6).
   absl::flat_hash_map<PodGroupId, int64_t> stale_since_ns;
+  // Groups that consolidation did not move because of a bare pod, the oldest first.
+  std::vector<PodGroupId> bare_groups;
   std::vector<std::pair<std::string, int64_t>> spent_searches;  // SearchMeter::spent()
   // The result of ChangedOfShared() for this number of changes in the statement (turns.h).
   std::optional<Statement::Checkpoint> changed_at;
@@ -153,7 +157,8 @@ struct CycleView {
   const SearchBudgets* budgets = nullptr;
   const Clock* stopwatch = nullptr;  // for searches; null: no time budgets
   const Switches* switches = nullptr;
-  bool plain_search = false;  // search for victims without shortcuts, for comparison
+  UnkeptPromises* unkept = nullptr;  // null: they have no consequence
+  bool plain_search = false;         // search for victims without shortcuts, for comparison
   // False: no group is tried only to find its reasons, and no reasons are computed.
   bool explains = true;
   CycleLog* log = nullptr;

@@ -81,6 +81,16 @@ class Consolidation final : public EvictionAction {
     std::optional<ReturnBounds::Movable> with_first;
   };
 
+  // A pod that no controller creates again would be lost instead of moved.
+  static void LeaveBarePods(CycleView& cycle, std::vector<PodGroupId>* movable) {
+    if (!cycle.switches->on(Switch::kBarePods)) return;
+    const IndexVector<PodGroupId, uint8_t>& has_bare = cycle.cluster->pod_groups().has_bare;
+    const auto bare = std::ranges::stable_partition(
+        *movable, [&](PodGroupId group) { return has_bare[group] == 0; });
+    cycle.log->bare_groups.assign(bare.begin(), bare.end());
+    movable->erase(bare.begin(), bare.end());
+  }
+
   // False: it is proved without a search that some victim would find no new place.
   bool MayReturn(CycleView& cycle, PodGroupId group) {
     State& state = CurrentState(cycle);
@@ -117,6 +127,7 @@ class Consolidation final : public EvictionAction {
     if (state_ == nullptr || state_->changes != cycle.statement->Mark()) {
       std::vector<PodGroupId> movable = MayLose(cycle);
       EraseWithoutAlive(cycle, &movable);
+      LeaveBarePods(cycle, &movable);
       state_ = std::make_unique<State>(cycle, std::move(movable));
     }
     return *state_;

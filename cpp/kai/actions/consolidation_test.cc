@@ -55,6 +55,63 @@ TEST(ConsolidationTest, NoPodMayBeLost) {
               PlanIs());
 }
 
+TEST(ConsolidationTest, MovesNoPodOfAGangThatLeavingPodsHaveBroken) {
+  // The pod could not start again if its gang needs two.
+  const auto maker = [](int64_t min_member) {
+    return MakeCluster()
+        .Node("n1", {.gpus = 2})
+        .Node("n2", {.gpus = 2})
+        .Node("n3", {.gpus = 1})
+        .Running("ns/stays", {.gpus = 1, .node = "n1", .preemptibility = "non-preemptible"})
+        .Running("ns/gang", {.gpus = 1, .node = "n2", .min_member = min_member})
+        .Releasing("ns/gang", {.gpus = 1, .node = "n3"})
+        .Pending("ns/new", {.gpus = 2});
+  };
+  const auto moves =
+      PlanIs(Evicts("ns/gang-0"), Pipelines("ns/gang-0", "n1"), Pipelines("ns/new-0", "n2"));
+  EXPECT_THAT(Consolidate(maker(2)), PlanIs());
+  EXPECT_THAT(Consolidate(maker(2), AsKai("whole_gangs")), moves);
+  EXPECT_THAT(Consolidate(maker(1)), moves);
+}
+
+TEST(ConsolidationTest, MovesNoPodThatNoControllerWouldCreateAgain) {
+  const ClusterMaker maker = TwoHalfFullNodes({.bare = true}).Pending("ns/new", {.gpus = 2});
+  EXPECT_THAT(Consolidate(maker), PlanIs());
+  EXPECT_THAT(Consolidate(maker, AsKai("bare_pods")),
+              PlanIs(Evicts("ns/b-0"), Pipelines("ns/b-0", "n1"), Pipelines("ns/new-0", "n2")));
+}
+
+TEST(ConsolidationTest, MovesAnotherGroupIfThePodsOfTheFirstAreBare) {
+  EXPECT_THAT(Consolidate(MakeCluster()
+                              .Node("n1", {.gpus = 2})
+                              .Node("n2", {.gpus = 2})
+                              .Running("ns/a", {.gpus = 1, .node = "n1"})
+                              .Running("ns/b", {.gpus = 1, .node = "n2", .bare = true})
+                              .Pending("ns/new", {.gpus = 2})),
+              PlanIs(Evicts("ns/a-0"), Pipelines("ns/a-0", "n2"), Pipelines("ns/new-0", "n1")));
+}
+
+TEST(ConsolidationTest, OneBarePodKeepsItsWholeGroupInPlace) {
+  const auto with = [](bool bare) {
+    return MakeCluster()
+        .Node("n1", {.gpus = 2})
+        .Node("n2", {.gpus = 2})
+        .Node("n3", {.gpus = 1})
+        .Running("ns/stays", {.gpus = 1, .node = "n1", .preemptibility = "non-preemptible"})
+        .Running("ns/b", {.gpus = 1, .node = "n3", .bare = bare})
+        .Running("ns/b", {.gpus = 1, .node = "n2"})
+        .Pending("ns/new", {.gpus = 2});
+  };
+  EXPECT_THAT(Consolidate(with(false)),
+              PlanIs(Evicts("ns/b-1"), Pipelines("ns/new-0", "n2"), Pipelines("ns/b-1", "n1")));
+  EXPECT_THAT(Consolidate(with(true)), PlanIs());
+}
+
+TEST(ConsolidationTest, ServesBarePodsAndGroupsWithWaitingBarePods) {
+  EXPECT_THAT(Consolidate(TwoHalfFullNodes().Pending("ns/new", {.gpus = 2, .bare = true})),
+              PlanIs(Evicts("ns/b-0"), Pipelines("ns/b-0", "n1"), Pipelines("ns/new-0", "n2")));
+}
+
 TEST(ConsolidationTest, NeitherMovesNorServesNonPreemptibleGroups) {
   const auto of = [](std::string running, std::string waiting) {
     return TwoHalfFullNodes({.preemptibility = std::move(running)})

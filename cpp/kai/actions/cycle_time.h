@@ -7,13 +7,19 @@
 // A cycle uses the time only through these checks. So its decisions hold until the first checked
 // time that had not come, and back to the last one that had.
 //
-// Invariants: from_ns <= now < until_ns. Cost: two comparisons per check. Not thread-safe.
+// Durations may count within bounds only (TrustedTime), because a clock has jumped or is in doubt.
+//
+// Invariants: from_ns <= now < until_ns, unless the time is in doubt: then now counts as the time
+// at which the doubt began. Cost: two comparisons per check. Not thread-safe.
 #ifndef KAI_ACTIONS_CYCLE_TIME_H_
 #define KAI_ACTIONS_CYCLE_TIME_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string_view>
+
+#include "kai/base/saturating.h"
 
 namespace kai {
 
@@ -46,6 +52,18 @@ constexpr std::string_view WakeReasonName(WakeReason reason) {
   return "";
 }
 
+// The part of the time in which durations count: a duration that began before `from_ns` counts from
+// there, and none ends after `until_ns`. So no gang, run time or delay ends early because a clock
+// has jumped.
+struct TrustedTime {
+  int64_t from_ns = std::numeric_limits<int64_t>::min();
+  int64_t until_ns = std::numeric_limits<int64_t>::max();
+
+  // The time up to which durations have come at `now_ns`.
+  int64_t Reached(int64_t now_ns) const { return std::min(now_ns, until_ns); }
+  bool operator==(const TrustedTime&) const = default;
+};
+
 class CycleTime {
  public:
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
@@ -62,16 +80,22 @@ class CycleTime {
     bool Covers(int64_t now_ns) const { return !at_once && from_ns <= now_ns && now_ns < until_ns; }
   };
 
-  explicit CycleTime(int64_t now_ns) : now_ns_(now_ns) {}
+  explicit CycleTime(int64_t now_ns, const TrustedTime& trusted = {})
+      : now_ns_(now_ns), reached_ns_(trusted.Reached(now_ns)), trusted_from_ns_(trusted.from_ns) {}
 
   // To compute times only; use HasCome() to compare.
   int64_t now_ns() const { return now_ns_; }
   // The plan contains a time that is relative to now.
   void ExpireAtOnce() { holds_.at_once = true; }
   const Holds& holds() const { return holds_; }
+  // The end of a duration that would end at `end_ns` by its time stamp. kAlways stays.
+  int64_t EndOf(int64_t end_ns, int64_t length_ns) const {
+    return end_ns == kAlways ? end_ns
+                             : std::max(end_ns, AddSaturating(trusted_from_ns_, length_ns));
+  }
 
   bool HasCome(int64_t moment_ns, WakeReason reason) {
-    if (moment_ns <= now_ns_) {
+    if (moment_ns <= reached_ns_) {
       if (holds_.from_ns < moment_ns) holds_.from_ns = moment_ns;
       return true;
     }
@@ -84,6 +108,8 @@ class CycleTime {
 
  private:
   int64_t now_ns_;
+  int64_t reached_ns_;
+  int64_t trusted_from_ns_;
   Holds holds_;
 };
 

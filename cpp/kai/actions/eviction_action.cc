@@ -25,9 +25,8 @@ std::vector<std::span<const PodGroupId>> EvictionAction::WorthTrying(CycleView& 
   std::vector<std::span<const PodGroupId>> runs;
   runs.reserve(ready.size());
   for (const std::span<const PodGroupId> run : ready) {
-    const PodGroupId group = run.front();
-    if ((!OnlyForPreemptible() || is_preemptible[group] != 0) && MayEvictNow(cycle, group))
-      runs.push_back(run);
+    if (!OnlyForPreemptible() || is_preemptible[run.front()] != 0)
+      AddWhereMayEvict(cycle, run, &runs);
   }
   // If some group may find victims, the others must be added as well: each represents its queue
   // while it is the next one there. Without the switch, groups that got their first pods in this
@@ -215,7 +214,9 @@ bool EvictionAction::MayEvictNow(CycleView& cycle, PodGroupId group) const {
   const int64_t last_eviction_ns = cycle.log->Has(group, CycleLog::kEvicted)
                                        ? cycle.time->now_ns()
                                        : groups.last_eviction_ns[group];
-  const int64_t end_ns = EndOfPreemptionDelay(*cycle.cluster, group, last_eviction_ns);
+  const int64_t end_ns =
+      cycle.time->EndOf(EndOfPreemptionDelay(*cycle.cluster, group, last_eviction_ns),
+                        groups.preemption_delay_ns[group]);
   if (cycle.time->HasCome(end_ns, WakeReason::kPreemptionDelay)) return true;
   if (cycle.log->Has(group, CycleLog::kEvicted)) cycle.time->ExpireAtOnce();
   std::vector<Reason>& reasons = cycle.log->reasons[group];
@@ -226,6 +227,32 @@ bool EvictionAction::MayEvictNow(CycleView& cycle, PodGroupId group) const {
         PreemptionDelay{.delay_ns = groups.preemption_delay_ns[group], .end_ns = end_ns});
   }
   return false;
+}
+
+// True: the group lost the room of its last victims, and its delay has not elapsed.
+bool EvictionAction::IsHeldOff(CycleView& cycle, PodGroupId group) const {
+  const UnkeptPromise* unkept = cycle.unkept->Of(group);
+  if (unkept == nullptr) return false;
+  const int64_t end_ns = cycle.time->EndOf(unkept->EndNs(), unkept->DelayNs());
+  if (cycle.time->HasCome(end_ns, WakeReason::kPreemptionDelay)) return false;
+  cycle.log->Mark(group, CycleLog::kHeldOff);
+  return true;
+}
+
+void EvictionAction::AddWhereMayEvict(CycleView& cycle, std::span<const PodGroupId> run,
+                                      std::vector<std::span<const PodGroupId>>* runs) const {
+  if (!MayEvictNow(cycle, run.front())) return;  // nor may the others
+  if (cycle.unkept == nullptr || !cycle.unkept->any()) {
+    runs->push_back(run);
+    return;
+  }
+  while (!run.empty()) {
+    const auto held =
+        std::ranges::find_if(run, [&](PodGroupId group) { return IsHeldOff(cycle, group); });
+    const auto count = static_cast<size_t>(held - run.begin());
+    if (count > 0) runs->push_back(run.first(count));
+    run = run.subspan(std::min(count + 1, run.size()));
+  }
 }
 
 bool EvictionAction::CanNeverRun(CycleView& cycle, PodGroupId group) const {

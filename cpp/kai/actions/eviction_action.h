@@ -79,6 +79,10 @@ class EvictionAction : public Action {
   // True: so would all remaining groups of these runs.
   bool NoneCanGain(CycleView& cycle, std::span<const std::span<const PodGroupId>> runs);
   bool MayEvictNow(CycleView& cycle, PodGroupId group) const;
+  bool IsHeldOff(CycleView& cycle, PodGroupId group) const;
+  // Adds the groups of the run that may evict now, as runs.
+  void AddWhereMayEvict(CycleView& cycle, std::span<const PodGroupId> run,
+                        std::vector<std::span<const PodGroupId>>* runs) const;
   bool CanNeverRun(CycleView& cycle, PodGroupId group) const;
   void Commit(CycleView& cycle, PodGroupId group, Statement::Checkpoint start);
 

@@ -49,8 +49,9 @@ class Preempt final : public EvictionAction {
         cycle.job_order() == nullptr && bounds.highest_priority < groups.priority[group];
     const bool any_is_protected =
         options_.min_runtime &&
-        !cycle.time->HasCome(MinRuntime::EndOf(bounds.latest_start_ns, runtime_ns_),
-                             WakeReason::kMinRuntime);
+        !cycle.time->HasCome(
+            cycle.time->EndOf(MinRuntime::EndOf(bounds.latest_start_ns, runtime_ns_), runtime_ns_),
+            WakeReason::kMinRuntime);
     // No pods that started in this cycle are among them.
     if (cycle.switches->on(Switch::kSameCycleEviction) && all_are_lower && !any_is_protected)
       return candidates;
@@ -85,8 +86,10 @@ class Preempt final : public EvictionAction {
     if (order->IsBetter(victim, group)) return false;
     if (is_higher || !options.preempts || !order->IsBetter(group, victim)) return is_higher;
     return options.lease_ns <= 0 ||
-           cycle.time->HasCome(AddSaturating(StartOf(cycle, victim), options.lease_ns),
-                               WakeReason::kJobOrder);
+           cycle.time->HasCome(
+               cycle.time->EndOf(AddSaturating(StartOf(cycle, victim), options.lease_ns),
+                                 options.lease_ns),
+               WakeReason::kJobOrder);
   }
   static int64_t StartOf(const CycleView& cycle, PodGroupId group) {
     return cycle.log->Has(group, CycleLog::kStarted)

@@ -255,6 +255,23 @@ TEST(PreemptProtectionTest, TheReclaimRuntimeOfTheQueueDoesNotCount) {
   EXPECT_THAT(Preempt(maker), PlanIs(Evicts("q/old-0"), Pipelines("q/new-0")));
 }
 
+TEST(PreemptProtectionTest, APodWithAPromisedPlaceDoesNotCountTowardsTheMinimum) {
+  ClusterMaker maker =
+      MakeCluster()
+          .Queue("q")
+          .Node("n1", {.gpus = 2, .labels = {{"host", "n1"}}})
+          .Node("n2", {.gpus = 1})
+          .Running("q/e", {.pods = 2, .gpus = 1, .node = "n1", .min_member = 2})
+          .Releasing("q/old", {.gpus = 1, .node = "n2"})
+          .Pending("q/e", {.gpus = 1})
+          .Pending("q/new", {.gpus = 1, .node_selector = {{"host", "n1"}}, .priority = 75});
+  maker.rows().pod_groups[0].last_start_ns = kTestNowNs - kSecondNs;
+  maker.rows().queues[0].preempt_min_runtime_ns = 100 * kSecondNs;
+  EXPECT_THAT(RunActions("allocate, preempt", maker), PlanIs(Pipelines("q/e-2", "n2")));
+  EXPECT_THAT(RunActions("allocate, preempt", maker, AsKai("protected_minimum")),
+              PlanIs(Pipelines("q/e-2", "n2"), Evicts("q/e-1"), Pipelines("q/new-0", "n1")));
+}
+
 // ---- the delay of a group that would preempt (spec 2 D1, D2, E12)
 
 ClusterMaker Delayed(int64_t delay_s, int64_t created_ago_s) {

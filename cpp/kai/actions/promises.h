@@ -1,7 +1,7 @@
 // Holds places that earlier cycles have promised to pods, before this cycle gives anything to other
 // pods (decision 0020; KAI does not keep promises, spec 2 T8 and W20).
 //
-//   if (rules_.keeps_promises) KeepPromises(cycle, promised, &plan.kept_promises);
+//   if (rules_.keeps_promises) KeepPromises(cycle, promised.places, &plan.kept_promises);
 //
 // A waiting pod gets its place: now, if it is idle, otherwise it is pipelined again. A pod that has
 // not left its old node yet is pipelined as well, so that it keeps its new place. If the pod is
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "kai/actions/action.h"
+#include "kai/actions/unkept_promises.h"
 
 namespace kai {
 
@@ -29,7 +30,16 @@ struct PromisedPlace {
   SubGroupId pod_set;
   PodId pod;  // the pod that it was promised to; invalid: it does not exist
   NodeId node;
-  int64_t ends_ns = 0;  // when a resting promise ends
+  int64_t ends_ns = 0;  // when a resting promise ends, by its time stamp
+  // The devices that it shares: positions in the list of the node, or numbers below zero for
+  // devices that are not listed, each of them with its own number.
+  GpuList gpus = {};
+};
+
+// What earlier cycles have promised.
+struct Promised {
+  std::span<const PromisedPlace> places;
+  std::span<const UnkeptPromise> unkept = {};
 };
 
 // A place that is still promised.
@@ -39,7 +49,7 @@ struct KeptPlace {
 };
 
 // The places of one group must be adjacent. `kept` gets the places that are still promised, in
-// their order.
+// their order; cycle.unkept gets the groups whose promises end unkept.
 void KeepPromises(CycleView& cycle, std::span<const PromisedPlace> places,
                   std::vector<KeptPlace>* kept);
 

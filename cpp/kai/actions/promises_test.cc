@@ -20,9 +20,9 @@ using ::testing::HasSubstr;
 constexpr int64_t kEndsNs = kTestNowNs + 60 * kSecondNs;
 
 // Pods and their promised nodes; those of a group are adjacent.
-using Promised = std::vector<std::pair<std::string, std::string>>;
+using Places = std::vector<std::pair<std::string, std::string>>;
 
-Plan RunWith(const ClusterMaker& maker, const Promised& promised,
+Plan RunWith(const ClusterMaker& maker, const Places& promised,
              std::string_view config = R"({"actions": "allocate"})", int64_t now_ns = kTestNowNs) {
   const std::shared_ptr<Cluster> cluster = maker.Build();
   std::vector<PromisedPlace> places;
@@ -37,13 +37,14 @@ Plan RunWith(const ClusterMaker& maker, const Promised& promised,
   absl::StatusOr<Config> parsed = Config::Parse(config, {});
   EXPECT_TRUE(parsed.ok()) << parsed.status().message();
   absl::StatusOr<Plan> plan =
-      Session(*std::move(parsed)).Run(cluster, now_ns, nullptr, nullptr, places);
+      Session(*std::move(parsed))
+          .Run(cluster, CycleTime(now_ns), nullptr, nullptr, {.places = places});
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   return *std::move(plan);
 }
 
 // "ns/a-0 rests": the places that are still promised.
-std::string Kept(const Plan& plan, const Promised& promised) {
+std::string Kept(const Plan& plan, const Places& promised) {
   std::string text;
   for (const KeptPlace& kept : plan.kept_promises) {
     text += kept.pod.valid() ? plan.cluster->PodName(kept.pod) + " on " : "rests on ";
@@ -58,7 +59,7 @@ TEST(PromisesTest, AnIdlePlaceIsKeptEvenIfAnotherGroupComesFirst) {
                                  .Pending("ns/first", {.gpus = 1})
                                  .Pending("ns/late", {.gpus = 1});
   EXPECT_THAT(RunWith(maker, {}), PlanIs(Binds("ns/first-0", "n")));
-  const Promised promised = {{"ns/late-0", "n"}};
+  const Places promised = {{"ns/late-0", "n"}};
   const Plan plan = RunWith(maker, promised);
   EXPECT_THAT(plan, PlanIs(Binds("ns/late-0", "n")));
   EXPECT_TRUE(OutcomeOf(plan, "ns/late").writes.last_start);
@@ -84,7 +85,7 @@ TEST(PromisesTest, APlaceWithTerminatingPodsIsPipelinedAgain) {
 }
 
 TEST(PromisesTest, APlaceWithoutRoomIsLost) {
-  const Promised promised = {{"ns/g-0", "n"}};
+  const Places promised = {{"ns/g-0", "n"}};
   const Plan plan = RunWith(MakeCluster()
                                 .Node("n", {.gpus = 1})
                                 .Node("o", {.gpus = 1})
@@ -96,7 +97,7 @@ TEST(PromisesTest, APlaceWithoutRoomIsLost) {
 }
 
 TEST(PromisesTest, APartOfAGangDoesNotKeepItsPlaces) {
-  const Promised promised = {{"ns/gang-0", "a"}, {"ns/gang-1", "b"}};
+  const Places promised = {{"ns/gang-0", "a"}, {"ns/gang-1", "b"}};
   const Plan plan = RunWith(MakeCluster()
                                 .Node("a", {.gpus = 1})
                                 .Node("b", {.gpus = 1})
@@ -109,7 +110,7 @@ TEST(PromisesTest, APartOfAGangDoesNotKeepItsPlaces) {
 }
 
 TEST(PromisesTest, TerminatingPodsDoNotCompleteAGang) {
-  const Promised promised = {{"ns/gang-1", "b"}};
+  const Places promised = {{"ns/gang-1", "b"}};
   const Plan plan = RunWith(MakeCluster()
                                 .Node("a", {.gpus = 1})
                                 .Node("b", {.gpus = 1})
@@ -118,6 +119,19 @@ TEST(PromisesTest, TerminatingPodsDoNotCompleteAGang) {
                             promised);
   EXPECT_THAT(plan, PlanIs());
   EXPECT_EQ(Kept(plan, promised), "rests on b; ") << "the other pod may come back";
+}
+
+TEST(PromisesTest, APodThatIsDeletedBeforeItHadANodeDoesNotCompleteAGang) {
+  const Places promised = {{"ns/gang-0", "a"}, {"ns/gang-1", "b"}};
+  ClusterMaker maker = MakeCluster()
+                           .Node("a", {.gpus = 1})
+                           .Node("b", {.gpus = 1})
+                           .Pending("ns/gang", {.pods = 2, .gpus = 1, .min_member = 2});
+  EXPECT_THAT(RunWith(maker, promised), PlanIs(Binds("ns/gang-0", "a"), Binds("ns/gang-1", "b")));
+  maker.rows().pods[1].deletion_ns = kTestNowNs;
+  const Plan plan = RunWith(maker, promised);
+  EXPECT_THAT(plan, PlanIs());
+  EXPECT_EQ(Kept(plan, promised), "rests on a; rests on b; ");
 }
 
 TEST(PromisesTest, ACompleteSubGroupKeepsItsPlaces) {
@@ -134,14 +148,14 @@ TEST(PromisesTest, ACompleteSubGroupKeepsItsPlaces) {
   group.sub_groups[0].name = "one";
   group.sub_groups[1].name = "two";
   for (SubGroupRow& row : group.sub_groups) row.min_member = 2;
-  const Promised promised = {{"ns/g-0", "a"}, {"ns/g-1", "a"}, {"ns/g-2", "b"}, {"ns/g-3", "c"}};
+  const Places promised = {{"ns/g-0", "a"}, {"ns/g-1", "a"}, {"ns/g-2", "b"}, {"ns/g-3", "c"}};
   const Plan plan = RunWith(maker, promised);
   EXPECT_THAT(plan, PlanIs(Binds("ns/g-0", "a"), Binds("ns/g-1", "a")));
   EXPECT_EQ(Kept(plan, promised), "ns/g-0 on a; ns/g-1 on a; ");
 }
 
 TEST(PromisesTest, AnElasticGroupKeepsItsOtherPlaces) {
-  const Promised promised = {{"ns/g-0", "a"}, {"ns/g-1", "b"}};
+  const Places promised = {{"ns/g-0", "a"}, {"ns/g-1", "b"}};
   const Plan plan = RunWith(MakeCluster()
                                 .Node("a", {.gpus = 1})
                                 .Node("b", {.gpus = 1})
@@ -164,7 +178,7 @@ TEST(PromisesTest, AGangIsPipelinedWholeIfOnePodHasToWait) {
 }
 
 TEST(PromisesTest, APlaceAboveALimitIsLost) {
-  const Promised promised = {{"q/g-0", "n"}};
+  const Places promised = {{"q/g-0", "n"}};
   const Plan plan = RunWith(MakeCluster()
                                 .Queue("q", {.limit_gpus = 1})
                                 .Queue("r")
@@ -178,7 +192,7 @@ TEST(PromisesTest, APlaceAboveALimitIsLost) {
 }
 
 TEST(PromisesTest, APodThatHasStartedDoesNotPassItsPlaceToItsGroup) {
-  const Promised promised = {{"ns/g-0", "n"}};
+  const Places promised = {{"ns/g-0", "n"}};
   const Plan plan = RunWith(MakeCluster()
                                 .Node("n", {.gpus = 2})
                                 .Running("ns/g", {.gpus = 1, .node = "n", .min_member = 1})
@@ -190,7 +204,7 @@ TEST(PromisesTest, APodThatHasStartedDoesNotPassItsPlaceToItsGroup) {
 }
 
 TEST(PromisesTest, APodUsesOnePlace) {
-  const Promised promised = {{"ns/g-0", "a"}, {"ns/g-0", "b"}};
+  const Places promised = {{"ns/g-0", "a"}, {"ns/g-0", "b"}};
   const Plan plan = RunWith(
       MakeCluster().Node("a", {.gpus = 1}).Node("b", {.gpus = 1}).Pending("ns/g", {.gpus = 1}),
       promised);
@@ -204,13 +218,13 @@ TEST(PromisesTest, ATerminatingPodKeepsThePlaceThatItMovesTo) {
                                  .Node("b", {.gpus = 1})
                                  .Releasing("ns/moves", {.gpus = 1, .node = "a"})
                                  .Pending("ns/other", {.gpus = 1});
-  const Promised promised = {{"ns/moves-0", "b"}};
+  const Places promised = {{"ns/moves-0", "b"}};
   const Plan plan = RunWith(maker, promised);
   EXPECT_THAT(plan, PlanIs(Pipelines("ns/moves-0", "b"), Pipelines("ns/other-0", "a")));
   EXPECT_THAT(plan, HasVerdict("ns/moves", Verdict::kPipelined));
   EXPECT_EQ(Kept(plan, promised), "ns/moves-0 on b; ");
   // On the node that it is already on, it holds nothing more.
-  const Promised same = {{"ns/moves-0", "a"}};
+  const Places same = {{"ns/moves-0", "a"}};
   const Plan stays = RunWith(maker, same);
   EXPECT_THAT(stays, PlanIs(Binds("ns/other-0", "b")));
   EXPECT_EQ(Kept(stays, same), "rests on a; ");
@@ -221,7 +235,7 @@ TEST(PromisesTest, APlaceIsKeptWhileItsGroupLacksPods) {
                                  .Node("n", {.gpus = 1})
                                  .Pending("ns/gang", {.gpus = 1, .min_member = 2})
                                  .Pending("ns/other", {.gpus = 1});
-  const Promised promised = {{"ns/gang-0", "n"}};
+  const Places promised = {{"ns/gang-0", "n"}};
   const Plan plan = RunWith(maker, promised);
   EXPECT_THAT(plan, PlanIs(Binds("ns/other-0", "n")));
   EXPECT_EQ(Kept(plan, promised), "rests on n; ");
@@ -239,7 +253,7 @@ TEST(PromisesTest, AGangThatNeedsOneRackKeepsPlacesInOneOnly) {
                            .Pending("ns/gang", {.pods = 2, .gpus = 1, .min_member = 2});
   maker.rows().pod_groups[0].topology = {
       .topology = "t", .required_level = "rack", .preferred_level = ""};
-  const Promised promised = {{"ns/gang-0", "b"}, {"ns/gang-1", "a"}};
+  const Places promised = {{"ns/gang-0", "b"}, {"ns/gang-1", "a"}};
   EXPECT_THAT(RunWith(maker, promised), PlanIs(Binds("ns/gang-0", "b"), Binds("ns/gang-1", "a")));
   maker.rows().nodes[1].labels = {{"rack", "r3"}};
   const Plan apart = RunWith(maker, promised);

@@ -71,7 +71,8 @@ class Reclaim final : public EvictionAction {
         return false;
     }
     ReclaimRule rule(Before(cycle), ReclaimerOf(cycle, group), *options_.rule);
-    return rule.Accepts(LossesOf(cycle, groups), request);
+    return rule.Accepts(LossesOf(cycle, groups), request) &&
+           !MayBeTakenBack(cycle, group, groups, request);
   }
 
   void Annotate(CycleView& cycle, CycleLog::Decision* decision) override {
@@ -142,6 +143,82 @@ class Reclaim final : public EvictionAction {
     return IsProtected(cycle, victim, *runtime_ns);
   }
 
+  // True: once the victims wait, one of their groups may reclaim what it lost, from the pods that
+  // `group` gets by this scenario. Both would evict each other without end (decision 0031). The
+  // sums are those of the simulated state.
+  bool MayBeTakenBack(const CycleView& cycle, PodGroupId group,
+                      const std::vector<GroupVictims>& groups, const QuotaCount& request) const {
+    const PodGroupColumns& columns = cycle.cluster->pod_groups();
+    if (!cycle.switches->on(Switch::kLastingReclaim) || columns.preemptible[group] == 0)
+      return false;
+    const QueueLoss gain{
+        .queue = columns.queue[group], .amount = request, .whole_gpus = request[kQuotaGpu]};
+    QueueId queue;  // of the group before
+    bool may_lose = false;
+    return std::ranges::any_of(groups, [&](const GroupVictims& loss) {
+      ReclaimRule back = LiveRule(cycle, loss.group);
+      if (queue != columns.queue[loss.group])
+        may_lose = MayLoseAnything(cycle, back.LevelOf(gain.queue));
+      queue = columns.queue[loss.group];
+      if (!may_lose) return false;
+      return AnyReturn(cycle, loss, [&](const QuotaCount& returning) {
+        return back.MayStart(returning) && back.MayBeVictim(gain.queue, returning) &&
+               back.Accepts({&gain, 1}, returning);
+      });
+    });
+  }
+
+  // False: the rule takes nothing from the queue, whatever is requested (spec 1 F90).
+  static bool MayLoseAnything(const CycleView& cycle, const ReclaimRule::Leveled& level) {
+    if (!level.victim.valid() || level.victim == level.reclaimer) return true;
+    const QueueView queue = cycle.shares->table()[level.victim];
+    return ExceedsAllocatable(*queue.share, queue.allocated()) ||
+           ExceedsDeserved(*queue.share, queue.allocated());
+  }
+
+  // Calls may_return(request) with what the group requests next once its victims wait, until it
+  // returns true: each lost pod, or all of its minimum if the group has less than that.
+  template <typename MayReturn>
+  static bool AnyReturn(const CycleView& cycle, const GroupVictims& loss,
+                        const MayReturn& may_return) {
+    const Cluster& cluster = *cycle.cluster;
+    const bool stands = cycle.order->AllocationSatisfied(cluster.pod_groups().root[loss.group]);
+    CoreCount core(cycle);
+    QuotaCount minimum{};
+    bool lost_any = false;
+    PodClassId last;
+    for (const Victim& victim : loss.victims) {
+      const bool is_core = core.Next(victim);
+      if (IsActiveAllocated(cluster.pods().status[victim.pod])) continue;
+      const PodClassId pod_class = cluster.pods().pod_class[victim.pod];
+      if (!stands) {
+        lost_any = lost_any || is_core;
+        if (is_core) minimum += cluster.ClassOf(victim.pod).requested;
+      } else if (pod_class != last && may_return(cluster.ClassOf(victim.pod).requested)) {
+        return true;
+      }
+      last = pod_class;
+    }
+    return lost_any && may_return(minimum);
+  }
+
+  // Whether each victim of a group is one of its first pods, up to the minimum of its pod set.
+  class CoreCount {
+   public:
+    explicit CoreCount(const CycleView& cycle) : cycle_(cycle) {}
+    bool Next(const Victim& victim) {
+      const SubGroupId pod_set = cycle_.cluster->pods().pod_set[victim.pod];
+      auto count = std::find_if(seen_.begin(), seen_.end(),
+                                [&](const auto& each) { return each.first == pod_set; });
+      if (count == seen_.end()) count = seen_.insert(count, {pod_set, 0});
+      return count->second++ < cycle_.order->MinimumOf(pod_set);
+    }
+
+   private:
+    const CycleView& cycle_;
+    absl::InlinedVector<std::pair<SubGroupId, int32_t>, 4> seen_;  // pods of each pod set so far
+  };
+
   // spec 1 F89: elastic pods one by one, then the core of the group in one piece; queues, groups
   // and pods in the order in which they were chosen (spec 1 W8). Valid until the next call.
   std::span<const QueueLoss> LossesOf(const CycleView& cycle,
@@ -167,13 +244,9 @@ class Reclaim final : public EvictionAction {
     const Cluster& cluster = *cycle.cluster;
     QueueLoss core{.queue = queue};
     bool has_core = false;
-    absl::InlinedVector<std::pair<SubGroupId, int32_t>, 4> seen;  // pods of each pod set so far
+    CoreCount count(cycle);
     for (const Victim& victim : loss.victims) {
-      const SubGroupId pod_set = cluster.pods().pod_set[victim.pod];
-      auto count = std::find_if(seen.begin(), seen.end(),
-                                [&](const auto& each) { return each.first == pod_set; });
-      if (count == seen.end()) count = seen.insert(count, {pod_set, 0});
-      const bool is_core = count->second++ < cycle.order->MinimumOf(pod_set);
+      const bool is_core = count.Next(victim);
       if (cluster.params().allow_consolidating_reclaim &&
           IsActiveAllocated(cluster.pods().status[victim.pod]))
         continue;  // it has a new place (spec 2 V14)

@@ -358,6 +358,66 @@ TEST(ReclaimProtectionTest, AGroupThatNeverStartedIsNotProtected) {  // spec 1 F
   EXPECT_THAT(Reclaim(maker), PlanIs(Evicts("a/x-0"), Pipelines("b/new-0")));
 }
 
+// a/e needs two pods and is protected; b is owed one of the GPUs on which two pods of it run.
+ClusterMaker ProtectedAndOwed() {
+  return MakeCluster()
+      .Queue("a", {.deserved_gpus = 0})
+      .Queue("b", {.deserved_gpus = 1})
+      .Node("n1", {.gpus = 2, .labels = {{"host", "n1"}}})
+      .Running("a/e", {.pods = 2, .gpus = 1, .node = "n1", .min_member = 2})
+      .Pending("b/new", {.gpus = 1, .node_selector = {{"host", "n1"}}});
+}
+
+TEST(ReclaimProtectionTest, APodWithAPromisedPlaceDoesNotCountTowardsTheMinimum) {
+  ClusterMaker maker = ProtectedAndOwed()
+                           .Node("n2", {.gpus = 1})
+                           .Releasing("a/old", {.gpus = 1, .node = "n2"})
+                           .Pending("a/e", {.gpus = 1});
+  maker.rows().pod_groups[0].last_start_ns = kTestNowNs - kSecondNs;
+  maker.rows().queues[0].reclaim_min_runtime_ns = 100 * kSecondNs;
+  EXPECT_THAT(RunActions("allocate, reclaim", maker), PlanIs(Pipelines("a/e-2", "n2")));
+  EXPECT_THAT(RunActions("allocate, reclaim", maker, AsKai("protected_minimum")),
+              PlanIs(Pipelines("a/e-2", "n2"), Evicts("a/e-1"), Pipelines("b/new-0", "n1")))
+      << "only one of its two pods runs on";
+}
+
+TEST(ReclaimProtectionTest, APodThatAnEarlierActionMovesDoesNotCountTowardsTheMinimum) {
+  ClusterMaker maker = ProtectedAndOwed()
+                           .Node("n2", {.gpus = 2})
+                           .Node("n3", {.gpus = 1})
+                           .Running("a/e", {.gpus = 1, .node = "n2"})
+                           .Pending("a/big", {.gpus = 2});
+  maker.rows().pod_groups[0].last_start_ns = kTestNowNs - kSecondNs;
+  maker.rows().queues[0].reclaim_min_runtime_ns = 100 * kSecondNs;
+  const auto moves = PlanIs(Evicts("a/e-2"), Pipelines("a/big-0", "n2"), Pipelines("a/e-2", "n3"));
+  EXPECT_THAT(RunActions("consolidation", maker), moves);
+  EXPECT_THAT(RunActions("consolidation, reclaim", maker), moves);
+  EXPECT_THAT(RunActions("consolidation, reclaim", maker, AsKai("protected_minimum")),
+              testing::Not(moves));
+}
+
+// ---- gangs that leaving pods have broken
+
+TEST(ReclaimTest, APodOfABrokenGangIsEvictedAndGetsNoOtherPlace) {
+  // Its gang needs two, so it could not start again on n2.
+  const auto maker = [](int64_t min_member) {
+    return MakeCluster()
+        .Queue("a", {.deserved_gpus = 0})
+        .Queue("b", {.deserved_gpus = 1})
+        .Node("n1", {.gpus = 1, .labels = {{"host", "n1"}}})
+        .Node("n2", {.gpus = 1})
+        .Node("n3", {.gpus = 1})
+        .Running("a/gang", {.gpus = 1, .node = "n1", .min_member = min_member})
+        .Releasing("a/gang", {.gpus = 1, .node = "n3"})
+        .Pending("b/new", {.gpus = 1, .node_selector = {{"host", "n1"}}});
+  };
+  const auto moves =
+      PlanIs(Evicts("a/gang-0"), Pipelines("b/new-0", "n1"), Pipelines("a/gang-0", "n2"));
+  EXPECT_THAT(Reclaim(maker(1)), moves);
+  EXPECT_THAT(Reclaim(maker(2), AsKai("whole_gangs")), moves);
+  EXPECT_THAT(Reclaim(maker(2)), PlanIs(Evicts("a/gang-0"), Pipelines("b/new-0", "n1")));
+}
+
 // ---- the rest of the cycle
 
 TEST(ReclaimTest, ADelayedGroupReclaimsNothing) {  // spec 2 D2

@@ -30,7 +30,8 @@ class StaleGangEviction final : public Action {
     if (since_ns == kNoTime) since_ns = cycle.log->stale_since_ns[group] = cycle.time->now_ns();
     const int64_t grace_ns = cycle.cluster->pod_groups().staleness_grace_ns[group];
     if (grace_ns < 0 ||
-        !cycle.time->HasCome(AddSaturating(since_ns, grace_ns), WakeReason::kGangStale))
+        !cycle.time->HasCome(cycle.time->EndOf(AddSaturating(since_ns, grace_ns), grace_ns),
+                             WakeReason::kGangStale))
       return;
     // This cycle does not evict what it has placed; the next one may.
     if (cycle.switches->on(Switch::kSameCycleEviction) && cycle.log->Has(group, CycleLog::kPlaced))

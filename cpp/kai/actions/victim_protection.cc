@@ -39,14 +39,16 @@ VictimsByGroup::VictimsByGroup(const CycleView& cycle, const Scenario& scenario)
 
 namespace {
 
-// Pods that were leaving before the scenario. KAI counts them as staying.
-int64_t LeavingAnyway(const CycleView& cycle, SubGroupId pod_set) {
+// Pods besides the victims that do not run on: they were leaving before the scenario, or an earlier
+// action of the cycle moves them or promised them a place. KAI counts them as running.
+int64_t OthersNotRunning(const CycleView& cycle, SubGroupId pod_set,
+                         std::span<const Victim> victims) {
   if (!cycle.switches->on(Switch::kProtectedMinimum)) return 0;
   const PodColumns& pods = cycle.cluster->pods();
   const std::span<const PodId> all = cycle.order->PodsOf(pod_set);
-  return std::count_if(all.begin(), all.end(), [&](PodId pod) {
-    return IsActiveUsed(pods.status[pod]) && !IsActiveAllocated(pods.status[pod]) &&
-           pods.is_virtual[pod] == 0;
+  return std::ranges::count_if(all, [&](PodId pod) {
+    return IsActiveUsed(pods.status[pod]) && !IsAllocated(pods.status[pod]) &&
+           std::ranges::none_of(victims, [&](const Victim& each) { return each.pod == pod; });
   });
 }
 
@@ -61,7 +63,7 @@ bool KeepsMinimum(const CycleView& cycle, const GroupVictims& loss) {
     if (victims == 0) continue;
     losses.push_back({.min_available = cycle.order->MinimumOf(pod_set),
                       .active = cycle.cluster->sub_groups().counts[pod_set].active_used() -
-                                LeavingAnyway(cycle, pod_set),
+                                OthersNotRunning(cycle, pod_set, loss.victims),
                       .victims = victims});
   }
   return MinRuntime::MayLose(true, true, losses);

@@ -27,7 +27,8 @@ inline bool IsProtected(const CycleView& cycle, PodGroupId group, int64_t runtim
   const int64_t started_ns = cycle.log->Has(group, CycleLog::kStarted)
                                  ? cycle.time->now_ns()
                                  : cycle.cluster->pod_groups().last_start_ns[group];
-  return !cycle.time->HasCome(MinRuntime::EndOf(started_ns, runtime_ns), WakeReason::kMinRuntime);
+  const int64_t end_ns = MinRuntime::EndOf(started_ns, runtime_ns);
+  return !cycle.time->HasCome(cycle.time->EndOf(end_ns, runtime_ns), WakeReason::kMinRuntime);
 }
 
 // The victims of a scenario by pod group, in the order of each group's first victim; pods of one

@@ -26,6 +26,7 @@ VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
       candidates_(candidates),
       movable_(candidates),
       pods_(cycle.order->PodsToPlace(group)),
+      places_(cycle),
       bounds_(cycle, pods_),
       waiting_(cycle, group),
       takes_part_(cycle.cluster->pod_groups().size()),
@@ -95,6 +96,28 @@ bool VictimSearch::CannotSucceed() {
 
 bool VictimSearch::IsSatisfied(int32_t active_before) const {
   return cycle_.order->IsGangSatisfied(group_) && cycle_.order->ActiveUsed(group_) > active_before;
+}
+
+bool VictimSearch::PlaceWhole(PodGroupId group) {
+  const Statement::Checkpoint start = cycle_.statement->Mark();
+  if (!cycle_.placer->Place(group, GroupPlacer::Mode::kSimulate, cycle_.statement).placed)
+    return false;
+  // A pod that moves could not start again if pods that its gang needs are leaving. KAI counts
+  // these.
+  if (!cycle_.switches->on(Switch::kWholeGangs) ||
+      cycle_.order->CountOf(group, PodStatus::kReleasing) == 0)
+    return true;
+  const Cluster& cluster = *cycle_.cluster;
+  const bool is_whole =
+      std::ranges::all_of(cycle_.statement->ChangesSince(start), [&](const Change& change) {
+        if (change.to != PodStatus::kPipelined) return true;
+        SubGroupId set = cluster.pods().pod_set[change.pod];
+        while (set.valid() && cycle_.order->AllocationSatisfied(set))
+          set = cluster.sub_groups().parent[set];
+        return !set.valid();
+      });
+  if (!is_whole) cycle_.statement->RollBackTo(start);
+  return is_whole;
 }
 
 bool VictimSearch::IsStanding(Probe last) const { return last == Probe::kSolved && stands_; }
@@ -290,6 +313,7 @@ std::vector<Victim> VictimSearch::NeededOf(const Scenario& scenario) const {
 }
 
 bool VictimSearch::Simulate(const Scenario& scenario) {
+  const Statement::Checkpoint start = cycle_.statement->Mark();
   for (const Victim& victim : scenario.victims) {
     KAI_DCHECK(cycle_.cluster->pods().status[victim.pod] != PodStatus::kReleasing ||
                !cycle_.switches->on(Switch::kSingleVictims))
@@ -304,11 +328,27 @@ bool VictimSearch::Simulate(const Scenario& scenario) {
       offered_by_scenario_.push_back(victim.node);
     }
   }
-  const bool works = PlaceAll(scenario) && validator_(scenario, request_);
+  const bool works = PlaceLasting(scenario, start);
   if (!works) {
     for (const NodeId node : offered_by_scenario_) offered_[node] = 0;
   }
   return works;
+}
+
+bool VictimSearch::PlaceLasting(const Scenario& scenario, Statement::Checkpoint start) {
+  // Required affinity to evicted pods counts only if these return, which is known at the end. So
+  // the pods are placed without it first.
+  const Statement::Checkpoint evicted = cycle_.statement->Mark();
+  for (const bool only_lasting : {true, false}) {
+    cycle_.search->OnlyLasting(only_lasting);
+    const bool works = PlaceAll(scenario) && validator_(scenario, request_) && places_.Last(start);
+    const bool refused_any = cycle_.search->RefusedPassing();
+    cycle_.search->OnlyLasting(false);
+    if (works) return true;
+    if (!refused_any) return false;
+    cycle_.statement->RollBackTo(evicted);
+  }
+  return false;
 }
 
 bool VictimSearch::PlaceAll(const Scenario& scenario) {
@@ -351,8 +391,7 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
       if (!cycle_.plain_search) worklist.PassOverAlike();
       continue;
     }
-    const bool placed =
-        cycle_.placer->Place(group, GroupPlacer::Mode::kSimulate, cycle_.statement).placed;
+    const bool placed = PlaceWhole(group);
     if (group != group_) {
       // If each victim must return: a group that failed in its turn will not be placed later.
       works = placed || options_.returns == nullptr;

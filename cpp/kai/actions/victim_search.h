@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "kai/actions/action.h"
+#include "kai/actions/lasting_places.h"
 #include "kai/actions/return_bounds.h"
 #include "kai/actions/scenario.h"
 #include "kai/actions/search_bounds.h"
@@ -81,8 +82,13 @@ class VictimSearch {
   std::vector<Victim> WithRecorded(const ScenarioBase& base, std::span<const Victim> added) const;
   Probe TryScenario(const Scenario& scenario, bool keep);
   bool Simulate(const Scenario& scenario);
+  // After the evictions of the scenario, which began at `start`.
+  bool PlaceLasting(const Scenario& scenario, Statement::Checkpoint start);
   std::vector<Victim> NeededOf(const Scenario& scenario) const;
   bool PlaceAll(const Scenario& scenario);
+  // False: nothing changed; the group finds no places, or its gang would not be whole without pods
+  // that are leaving.
+  bool PlaceWhole(PodGroupId group);
   // After the group is placed: true if none of the remaining victims can be placed again.
   bool NoVictimReturns(const Scenario& scenario, std::span<const PodGroupId> groups);
   bool IsSatisfied(int32_t active_before) const;
@@ -106,6 +112,7 @@ class VictimSearch {
   std::vector<Victim> recorded_;  // the victims of the last solved part
   bool recorded_is_all_ = false;  // none of these could stay
   Statement::Checkpoint start_ = 0;
+  LastingPlaces places_;
   bool stands_ = false;  // the whole group's solution is in the statement
   SearchBounds bounds_;
   bool is_success_checked_ = false;

@@ -60,6 +60,7 @@ inline constexpr std::string_view kReservedDevice = "run.ai/reserve_for_gpu_inde
 inline constexpr std::string_view kNumaObserved = "kai.scheduler/numa-placement-observed";
 inline constexpr std::string_view kNumaPredicted = "kai.scheduler/numa-placement-predicted";
 inline constexpr std::string_view kTopologyRank = "kai.scheduler/topology-rank";
+inline constexpr std::string_view kMovable = "kai.scheduler/movable";
 inline constexpr std::string_view kMigPrefix = "nvidia.com/mig-";
 
 // Pod group annotations (spec 2 G16).

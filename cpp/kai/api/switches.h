@@ -41,41 +41,33 @@ enum class Switch : uint8_t {
   kPartialLabels,       // a node that lacks a level is in the domains above it (spec 4 T6)
   // a topology without levels constrains nothing; wrong levels are reported (spec 4 W3)
   kTopologyLevels,
-  kOptionalMembers,  // of K of N sub-groups, as many ready ones start as are missing (spec 4 W5)
-  kSingleVictims,    // a pod is a victim only once in a what-if (spec 2 W8)
-  kDeviceOrder,      // the same devices in another order are the same place (spec 3 S7)
-  kPassedDevices,    // a pod may return to any devices that it still holds (spec 3 S7)
-  kPromises,         // later cycles keep the promises of earlier ones (spec 2 T8, W20)
+  kOptionalMembers,   // of K of N sub-groups, as many ready ones start as are missing (spec 4 W5)
+  kSingleVictims,     // a pod is a victim only once in a what-if (spec 2 W8)
+  kDeviceOrder,       // the same devices in another order are the same place (spec 3 S7)
+  kPassedDevices,     // a pod may return to any devices that it still holds (spec 3 S7)
+  kClaimBudgets,      // selectors and searches of claims have small budgets (decision 0033)
+  kPromises,          // later cycles keep the promises of earlier ones (spec 2 T8, W20)
+  kClaimsOnlyNodes,   // GPUs of device plugins are not on nodes with claims only (spec 3 P4)
+  kBarePods,          // consolidation moves only pods that a controller creates again (spec 2 R2)
+  kUnkeptPromises,    // a group that lost the room of its victims waits before it evicts again
+  kReservationSlots,  // new shared devices take a pod slot each, known ones none (spec 3 P6)
+  kLastingReclaim,    // no reclaim of what its victims could take back at once (spec 1 F90)
 };
-inline constexpr size_t kSwitches = 26;
+inline constexpr size_t kSwitches = 32;
 
 // The names in the configuration, indexed by Switch.
-inline constexpr std::array<std::string_view, kSwitches> kSwitchNames = {"unrelated_blockers",
-                                                                         "min_sub_group",
-                                                                         "slow_job",
-                                                                         "not_ready_writes",
-                                                                         "signature_skip",
-                                                                         "queue_depth",
-                                                                         "completed_pods",
-                                                                         "same_cycle_eviction",
-                                                                         "quota_epsilon",
-                                                                         "victim_shares",
-                                                                         "consolidation_limit",
-                                                                         "scenario_filters",
-                                                                         "whole_gangs",
-                                                                         "protected_minimum",
-                                                                         "leaving_pods",
-                                                                         "held_gpus",
-                                                                         "exact_rollback",
-                                                                         "common_domain",
-                                                                         "pinned_siblings",
-                                                                         "partial_labels",
-                                                                         "topology_levels",
-                                                                         "optional_members",
-                                                                         "single_victims",
-                                                                         "device_order",
-                                                                         "passed_devices",
-                                                                         "promises"};
+inline constexpr std::array<std::string_view, kSwitches> kSwitchNames = {
+    "unrelated_blockers", "min_sub_group",       "slow_job",
+    "not_ready_writes",   "signature_skip",      "queue_depth",
+    "completed_pods",     "same_cycle_eviction", "quota_epsilon",
+    "victim_shares",      "consolidation_limit", "scenario_filters",
+    "whole_gangs",        "protected_minimum",   "leaving_pods",
+    "held_gpus",          "exact_rollback",      "common_domain",
+    "pinned_siblings",    "partial_labels",      "topology_levels",
+    "optional_members",   "single_victims",      "device_order",
+    "passed_devices",     "claim_budgets",       "promises",
+    "claims_only_nodes",  "bare_pods",           "unkept_promises",
+    "reservation_slots",  "lasting_reclaim"};
 
 class Switches {
  public:

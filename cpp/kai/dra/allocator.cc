@@ -35,6 +35,9 @@ struct PlacedDevice {
   CapacityShare taken;  // only of shareable devices
 };
 
+// A search of this many steps backtracks much. Most need as many steps as there are devices.
+constexpr int64_t kStepsBeforeCount = 1000;
+
 // The search. Every check is computed from the devices placed so far, which are few. So undoing a
 // step removes the last device, and there is no other state to restore.
 class Search {
@@ -51,6 +54,10 @@ class Search {
       while (true) {
         KAI_ASSIGN_OR_RETURN(const bool found, TryNext(&choices.back()));
         if (found) break;
+        if (steps_ >= kStepsBeforeCount && !is_counted_) {
+          is_counted_ = true;
+          if (AnyRequestHasTooFew()) return false;
+        }
         choices.pop_back();
         if (choices.empty()) return false;
       }
@@ -80,6 +87,26 @@ class Search {
   }
   RequestOption& OptionAt(const Place& place) {
     return claims_[place.claim].requests[place.request].options[*place.option];
+  }
+
+  // True if fewer devices match some request than it needs, so that no choice helps. A search that
+  // goes on for long tries all devices for the requests before it, in all ways.
+  bool AnyRequestHasTooFew() {
+    for (ClaimPlan& claim : claims_) {
+      for (RequestPlan& request : claim.requests) {
+        RequestOption& option = request.options[0];
+        if (request.has_alternatives || option.request->mode == AllocationMode::kAll) continue;
+        int64_t matching = 0;
+        for (size_t i = 0; i < candidates_.all().size(); ++i) {
+          if (candidates_.all()[i].in_use && !option.request->admin_access) continue;
+          const absl::StatusOr<bool> matches = candidates_.Matches(*claim.claim, &option, i);
+          if (!matches.ok()) return false;  // the search reports the error if it gets there
+          matching += *matches ? 1 : 0;
+        }
+        if (matching < option.count) return true;
+      }
+    }
+    return false;
   }
 
   // The first place of this request, or of the next one; empty if all requests are filled.
@@ -262,6 +289,7 @@ class Search {
   const AllocatorOptions& options_;
   std::vector<PlacedDevice> placed_;
   int64_t steps_ = 0;
+  bool is_counted_ = false;  // AnyRequestHasTooFew() was called
 };
 
 }  // namespace

@@ -601,6 +601,20 @@ TEST(AllocatorTest, StopsWhenItsBudgetEnds) {
   EXPECT_EQ(node.Error(), "the search for devices took more than 100 steps");
 }
 
+TEST(AllocatorTest, ARequestWithTooFewDevicesEndsALongSearch) {
+  Node node;
+  Strings names;
+  for (int i = 0; i < 30; ++i) names.push_back(StrCat("d", i));
+  node.AddPool("a", names);
+  for (int i = 0; i < 30; ++i) node.At(StrCat("d", i)).SetAttribute("n", int64_t{i});
+  node.AddClaim({node.Request("r", 15)});  // 155 million ways
+  node.AddClaim({node.Matching(node.Request("s", 2), "device.attributes['gpu'].n == 29")});
+  const auto result = node.Allocate();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(result->fits);
+  EXPECT_LT(result->steps, 2000);
+}
+
 TEST(AllocatorTest, FillsAPlainNodeWithoutBacktracking) {
   Node node(AllocatorOptions{});
   node.AddPool("a", {"0", "1", "2", "3", "4", "5", "6", "7"});

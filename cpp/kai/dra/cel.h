@@ -37,21 +37,34 @@
 namespace kai {
 
 struct CelProgram;
+struct CelReads;
 
 class CelSelector {
  public:
   static constexpr size_t kLongestExpression = 10 * 1024;  // bytes; the API server's limit
   static constexpr int kDeepestNesting = 100;
-  static constexpr int64_t kBudget = 1'000'000;  // steps: one per operation, more for long values
+  // Steps of one evaluation: one per operation, more for long values. As in Kubernetes.
+  static constexpr int64_t kBudget = 1'000'000;
+  // Steps for compiling the regular expressions of one expression.
+  static constexpr int64_t kCompileBudget = 100'000;
 
   static absl::StatusOr<CelSelector> Compile(std::string_view expression);
 
-  absl::StatusOr<bool> Matches(const Device& device, int64_t budget = kBudget) const;
+  // `steps`: receives how many steps it took, at most the budget.
+  absl::StatusOr<bool> Matches(const Device& device, int64_t budget = kBudget,
+                               int64_t* steps = nullptr) const;
+  // The error of an expression that takes more steps than its budget.
+  static absl::Status TooManySteps(int64_t budget);
+
+  // What the answer depends on (cel_reads.h).
+  const CelReads& reads() const { return *reads_; }
 
  private:
-  explicit CelSelector(std::shared_ptr<const CelProgram> program) : program_(std::move(program)) {}
+  CelSelector(std::shared_ptr<const CelProgram> program, std::shared_ptr<const CelReads> reads)
+      : program_(std::move(program)), reads_(std::move(reads)) {}
 
   std::shared_ptr<const CelProgram> program_;
+  std::shared_ptr<const CelReads> reads_;
 };
 
 }  // namespace kai

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "kai/base/status_macros.h"
-#include "kai/base/text.h"
+#include "kai/dra/cel.h"
 #include "kai/dra/cel_access.h"
 #include "kai/dra/cel_arithmetic.h"
 #include "kai/dra/cel_errors.h"
@@ -72,7 +72,7 @@ Result CelEvaluator::Evaluate(int32_t index) {
   Result result = --steps_ < 0 ? CelValue(false) : Work(program_.nodes[static_cast<size_t>(index)]);
   if (steps_ >= 0) return result;
   // The result may be made up, so it becomes an error, here and at every node above.
-  return absl::ResourceExhaustedError(StrCat("the expression takes more than ", budget_, " steps"));
+  return CelSelector::TooManySteps(budget_);
 }
 
 Result CelEvaluator::Work(const CelNode& node) {

@@ -9,6 +9,7 @@
 #ifndef KAI_DRA_CEL_EVALUATOR_H_
 #define KAI_DRA_CEL_EVALUATOR_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -29,6 +30,8 @@ class CelEvaluator {
 
   // Call it once. The result may point into the evaluator.
   absl::StatusOr<CelValue> Run() { return Evaluate(program_.root); }
+
+  int64_t steps() const { return std::min(budget_, budget_ - steps_); }  // that it took
 
  private:
   using Result = absl::StatusOr<CelValue>;

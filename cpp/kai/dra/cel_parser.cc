@@ -311,8 +311,9 @@ class Parser : private CelCursor {
   }
 
   int descent_ = 0;
-  int64_t regex_steps_ = CelSelector::kBudget;  // left for compiling all patterns of the expression
-  std::vector<std::string> scope_;              // names of variables by slot, the innermost last
+  int64_t regex_steps_ =
+      CelSelector::kCompileBudget;  // left for compiling all patterns of the expression
+  std::vector<std::string> scope_;  // names of variables by slot, the innermost last
   CelProgram program_;
 };
 

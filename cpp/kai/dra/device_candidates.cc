@@ -189,8 +189,7 @@ absl::StatusOr<bool> DeviceCandidates::Selects(const DeviceClaim& claim,
   for (const auto* selectors :
        {&option.request->device_class->selectors, &option.request->selectors}) {
     for (const DeviceSelector& selector : *selectors) {
-      const absl::StatusOr<bool> matches =
-          selector.ok() ? selector->Matches(device) : absl::StatusOr<bool>(selector.status());
+      const absl::StatusOr<bool> matches = selector.Matches(device);
       if (!matches.ok()) return SelectorFailed(claim, option, device, matches.status());
       if (!*matches) return false;
     }

@@ -7,9 +7,8 @@
 //   request.selectors.push_back(Selects(expression));
 //   claim.requests = std::move(requests);
 //
-// Invariants: a selector that does not compile is stored as its error. As in Kubernetes, the error
-// matters only when the selector is about to run on a device. Cost: plain data; Tolerates() and
-// Covers() compare texts. Threads: many readers.
+// Invariants: none; the allocator checks a claim. Cost: plain data; Tolerates() and Covers()
+// compare texts. Threads: many readers.
 #ifndef KAI_DRA_DEVICE_CLAIM_H_
 #define KAI_DRA_DEVICE_CLAIM_H_
 
@@ -18,14 +17,11 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "kai/base/quantity.h"
-#include "kai/dra/cel.h"
 #include "kai/dra/device.h"
+#include "kai/dra/device_selector.h"
 
 namespace kai {
-
-using DeviceSelector = absl::StatusOr<CelSelector>;
 
 struct DeviceClass {
   std::string name;

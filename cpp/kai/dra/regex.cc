@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "kai/base/quote.h"
 #include "kai/base/text.h"
+#include "kai/dra/cel.h"
 #include "kai/dra/utf8.h"
 
 namespace kai {
@@ -15,6 +16,8 @@ namespace {
 constexpr int64_t kLeastCompileSteps = 500;
 constexpr int64_t kMostCompileSteps = Regex::kMostBytes / 16;  // one RE2 instruction has 16 bytes
 
+constexpr size_t kLongestPattern = CelSelector::kLongestExpression;
+
 int64_t DivideUp(int64_t amount, int64_t by) { return (amount + by - 1) / by; }
 
 int64_t Length(std::string_view text) { return static_cast<int64_t>(CountCodePoints(text)); }
@@ -22,6 +25,15 @@ int64_t Length(std::string_view text) { return static_cast<int64_t>(CountCodePoi
 }  // namespace
 
 absl::StatusOr<Regex> Regex::Compile(std::string_view pattern, int64_t* steps) {
+  const auto too_large = [&] {
+    return absl::InvalidArgumentError(
+        StrCat("regular expression ", Quote(pattern), " is too large"));
+  };
+  // The parser has no limit of its own. Longer patterns that fit all the same have large classes.
+  if (pattern.size() > kLongestPattern) {
+    *steps -= kMostCompileSteps;
+    return too_large();
+  }
   RE2::Options options;
   options.set_log_errors(false);
   options.set_never_capture(true);
@@ -29,13 +41,10 @@ absl::StatusOr<Regex> Regex::Compile(std::string_view pattern, int64_t* steps) {
   // Braces here and below: depending on its version, RE2 takes its own StringPiece or
   // absl::string_view.
   const auto re2 = std::shared_ptr<const RE2>(new RE2({pattern.data(), pattern.size()}, options));
-  const bool too_large = re2->error_code() == RE2::ErrorPatternTooLarge;
-  *steps -= kLeastCompileSteps;
-  *steps -= re2->ok() ? re2->ProgramSize() : too_large ? kMostCompileSteps : 0;
-  if (too_large || *steps < 0) {
-    return absl::InvalidArgumentError(
-        StrCat("regular expression ", Quote(pattern), " is too large"));
-  }
+  const bool does_not_fit = re2->error_code() == RE2::ErrorPatternTooLarge;
+  *steps -= kLeastCompileSteps + static_cast<int64_t>(pattern.size());
+  *steps -= re2->ok() ? re2->ProgramSize() : does_not_fit ? kMostCompileSteps : 0;
+  if (does_not_fit || *steps < 0) return too_large();
   if (!re2->ok()) {
     return absl::InvalidArgumentError(
         StrCat("regular expression ", Quote(pattern), " is invalid: ", re2->error()));

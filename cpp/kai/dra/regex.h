@@ -31,8 +31,8 @@ class Regex {
   static constexpr int64_t kMostBytes = 1 << 20;
 
   // Subtracts the cost of compiling from `*steps`: 500, and more for a large pattern.
-  // InvalidArgument for a pattern with an error, and for one that needs more than kMostBytes or the
-  // steps.
+  // InvalidArgument for a pattern with an error, and for one that is longer than an expression may
+  // be, or that needs more than kMostBytes or the steps.
   static absl::StatusOr<Regex> Compile(std::string_view pattern, int64_t* steps);
 
   // True if the pattern matches somewhere in the text. Subtracts from `*steps` what Kubernetes

@@ -85,7 +85,7 @@ class SlowAllocator {
 
   static bool Matches(const DeviceRequest& request, const Device& device) {
     const auto is_true = [&](const DeviceSelector& selector) {
-      return selector->Matches(device).value();
+      return selector.Matches(device).value();
     };
     return std::all_of(request.device_class->selectors.begin(),
                        request.device_class->selectors.end(), is_true) &&

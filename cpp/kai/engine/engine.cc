@@ -13,7 +13,9 @@
 namespace kai {
 
 struct Engine::Live {
-  Live(ClusterRows its_rows, RowsInPlace many) : rows(std::move(its_rows)), writers(cluster.get()) {
+  Live(ClusterRows its_rows, RowsInPlace many, std::shared_ptr<SelectorCache> selectors)
+      : rows(std::move(its_rows)), writers(cluster.get()) {
+    writers.selectors = std::move(selectors);
     for (const NodeRow& row : rows.nodes) many.nodes.push_back(&row);
     ClusterAssembler(&writers).Assemble(rows, std::move(many));
   }
@@ -92,6 +94,12 @@ std::optional<AssumptionId> Engine::AssumeBoundTo(std::string_view pod, std::str
   return AssumeBound(std::move(request));
 }
 
+void Engine::Trust(const TrustedTime& trusted) {
+  // A change of the end alone matters once the last plan does not hold any more.
+  has_changed_ = has_changed_ || trusted.from_ns != trusted_.from_ns;
+  trusted_ = trusted;
+}
+
 bool Engine::Forget(AssumptionId id) {
   Assumptions::Changes changes;
   const bool was_known = assumptions_.Forget(id, &changes);
@@ -123,12 +131,13 @@ ClusterRows Engine::Rows() {
 
 absl::StatusOr<Engine::PlanPtr> Engine::Plan(int64_t now_ns, const Clock* stopwatch) {
   Settle();
-  if (last_ != nullptr && last_->holds.Covers(now_ns) && !DependsOnTime(now_ns))
+  if (last_ != nullptr && last_->holds.Covers(trusted_.Reached(now_ns)) && !DependsOnTime(now_ns))
     return RepeatPlan(now_ns);
   if (session_.KeepsPromises()) open_ = promises_.In(*live_->cluster, &live_->writers.directory);
-  absl::StatusOr<kai::Plan> plan =
-      session_.Run(live_->cluster, now_ns, stopwatch, &rooms_, open_.places);
+  absl::StatusOr<kai::Plan> plan = session_.Run(live_->cluster, CycleTime(now_ns, trusted_),
+                                                stopwatch, &rooms_, open_.promised());
   if (!plan.ok()) return plan.status();
+  promises_.TakeLosses(*plan, open_);
   auto made = std::make_shared<const kai::Plan>(*std::move(plan));
   made_ = made;
   is_planned_ = true;
@@ -216,7 +225,10 @@ void Engine::Settle() {
 
 std::string Engine::ExportMemory() {
   if (has_changed_) TakePromises();
-  return MemoryJson({.assumed = *assumptions_.all(), .promises = promises_.all()});
+  return MemoryJson({.assumed = *assumptions_.all(),
+                     .promises = promises_.all(),
+                     .evictors = promises_.evictors(),
+                     .trusted = trusted_});
 }
 
 absl::Status Engine::ImportMemory(std::string_view json) {
@@ -225,14 +237,18 @@ absl::Status Engine::ImportMemory(std::string_view json) {
   Assumptions::Changes changes;
   assumptions_.Set(memory->assumed, &changes);
   Note(changes);
-  promises_.Set(std::move(memory->promises));
+  promises_.Set(std::move(memory->promises), std::move(memory->evictors));
+  trusted_ = memory->trusted;
   made_ = last_ = nullptr;
   has_changed_ = true;
   return absl::OkStatus();
 }
 
 void Engine::TakePromises() {
-  if (made_ != nullptr && session_.KeepsPromises()) promises_.TakeOver(*made_, open_);
+  if (made_ != nullptr && session_.KeepsPromises()) {
+    const bool take_turns = session_.GroupsTakeTurns(*made_->cluster);
+    promises_.TakeOver(*made_, open_, take_turns);
+  }
   made_ = nullptr;
 }
 
@@ -245,7 +261,7 @@ void Engine::Build() {
   assumptions_.Apply(&rows.bind_requests);
   RowsInPlace many = store_.RowsOfMany();
   assumptions_.Apply(&many.pods);
-  live_ = std::make_unique<Live>(std::move(rows), std::move(many));
+  live_ = std::make_unique<Live>(std::move(rows), std::move(many), selectors_);
   ++counts_.built;
 }
 

@@ -34,7 +34,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kai/actions/cycle_time.h"
 #include "kai/base/memory_report.h"
+#include "kai/dra/device_selector.h"
 #include "kai/engine/assumptions.h"
 #include "kai/engine/promises.h"
 #include "kai/engine/report.h"
@@ -67,15 +69,19 @@ class Engine final : private Follower {
   // waits.
   std::optional<AssumptionId> AssumeBoundTo(std::string_view pod, std::string_view uid,
                                             std::string_view node);
+  // When durations count, from the next plan on (actions/cycle_time.h): always, until this is
+  // called.
+  void Trust(const TrustedTime& trusted);
+  const TrustedTime& trusted() const { return trusted_; }
   // Withdraws an assumption. False: it was confirmed before, or is unknown.
   bool Forget(AssumptionId id);
   // The bindings among these, not carried out yet, that have to be withdrawn (broken_bindings.h),
   // in ascending order; includes those that are not assumed any more. Processes changes of the
   // store first, as Plan() does.
   std::vector<AssumptionId> Broken(std::span<const AssumptionId> ids);
-  // Assumptions and promises as JSON (memory.h). An engine that imports them after the store is
-  // filled makes the same plans as this one; they replace its own. InvalidArgument: the text is
-  // invalid, and nothing was changed.
+  // Assumptions, promises and trusted time as JSON (memory.h). An engine that imports them after
+  // the store is filled makes the same plans as this one; they replace its own. InvalidArgument:
+  // the text is invalid, and nothing was changed.
   std::string ExportMemory();
   absl::Status ImportMemory(std::string_view json);
   // The promises of a plan that was made of the same objects without this engine.
@@ -148,13 +154,16 @@ class Engine final : private Follower {
   Store& store_;
   Session session_;
   ShardParams params_;
-  std::unique_ptr<Live> live_;         // null: none was built yet
+  std::unique_ptr<Live> live_;  // null: none was built yet
+  // Of resource claims: those of one cluster serve the next.
+  std::shared_ptr<SelectorCache> selectors_ = std::make_shared<SelectorCache>();
   std::unique_ptr<CycleRooms> rooms_;  // of live_, from the last cycle; null: none could be kept
   std::array<absl::flat_hash_set<std::string>, kKinds> changed_;
   Assumptions assumptions_;
   bool has_changed_ = true;
   bool is_planned_ = false;  // there is a plan of the current state
   Promises promises_;
+  TrustedTime trusted_;
   Promises::Open open_;  // the promises in the last plan's input
   PlanPtr made_;         // the last plan; null: none was made of the current objects
   PlanPtr last_;         // of the current objects; null: none can be returned again

@@ -481,6 +481,118 @@ TEST_F(EngineTest, APlanIsRepeatedUntilItsWakeTime) {
   EXPECT_EQ(Plan(), "") << "the clock was set back";
 }
 
+// ---- when durations count -----------------------------------------------------------------------
+
+constexpr int64_t kHourNs = 3600 * kSecondNs;
+constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
+
+// A gang that became stale at `since_ns` and may stay so for a minute.
+ClusterMaker StaleGang(int64_t since_ns) {
+  ClusterMaker maker = OneNode().Running("q/gang", {.pods = 1, .gpus = 1, .node = "n"});
+  PodGroupRow& gang = maker.rows().pod_groups[0];
+  gang.min_member = 2;
+  gang.stale_since_ns = since_ns;
+  gang.staleness_grace_ns = 60 * kSecondNs;
+  return maker;
+}
+
+TEST_F(EngineTest, AGangStaysWhileTheTimeIsInDoubt) {
+  Put(StaleGang(now_ns_ - 4 * kSecondNs));
+  engine_.Trust({.until_ns = now_ns_});
+  EXPECT_EQ(Plan(), "");
+  now_ns_ += 2 * kHourNs;
+  EXPECT_EQ(Plan(), "");
+  now_ns_ -= 2 * kHourNs - 5 * kSecondNs;
+  engine_.Trust({});
+  EXPECT_EQ(Plan(), "") << "stale for 9 s";
+  now_ns_ += 51 * kSecondNs;
+  EXPECT_EQ(Plan(), "other q/gang-0 ; ");
+}
+
+TEST_F(EngineTest, AGangThatWasOverdueBeforeTheDoubtIsEvicted) {
+  Put(StaleGang(now_ns_ - 61 * kSecondNs));
+  engine_.Trust({.until_ns = now_ns_});
+  now_ns_ += 2 * kHourNs;
+  EXPECT_EQ(Plan(), "other q/gang-0 ; ");
+}
+
+TEST_F(EngineTest, AfterAJumpOfTheClockAGraceBeginsAgain) {
+  Put(StaleGang(now_ns_ - 4 * kSecondNs));
+  EXPECT_EQ(Plan(), "");
+  now_ns_ += 2 * kHourNs;
+  engine_.Trust({.from_ns = now_ns_});
+  EXPECT_TRUE(engine_.has_changed());
+  EXPECT_EQ(Plan(), "");
+  EXPECT_EQ(engine_.NextWake()->at_ns, now_ns_ + 60 * kSecondNs);
+  now_ns_ += 60 * kSecondNs;
+  EXPECT_EQ(Plan(), "other q/gang-0 ; ");
+}
+
+TEST_F(EngineTest, ATimeStampOfADoubtfulTimeIsTheCurrentOne) {
+  ClusterMaker maker = StaleGang(0);
+  maker.rows().pod_groups[0].stale_since_ns.reset();
+  Put(maker);
+  engine_.Trust({.until_ns = now_ns_ - 30 * kSecondNs});
+  const Engine::PlanPtr plan = *engine_.Plan(now_ns_, nullptr);
+  EXPECT_EQ(plan->now_ns, now_ns_);
+  EXPECT_EQ(engine_.NextWake()->at_ns, now_ns_ + 60 * kSecondNs);
+}
+
+// p/r runs for a minute, and its queue protects it for two; q/a is owed its GPUs.
+ClusterMaker ProtectedVictim(int64_t now_ns) {
+  ClusterMaker maker = MakeCluster()
+                           .Queue("p")
+                           .Queue("q", {.deserved_gpus = 2})
+                           .Node("n", {.gpus = 2})
+                           .Running("p/r", {.gpus = 2, .node = "n"})
+                           .Pending("q/a", {.gpus = 2});
+  maker.rows().pod_groups[0].last_start_ns = now_ns - 60 * kSecondNs;
+  maker.rows().queues[0].reclaim_min_runtime_ns = 120 * kSecondNs;
+  return maker;
+}
+
+TEST_F(EngineTest, AMinimumRunTimeDoesNotEndWhileTheTimeIsInDoubtAndBeginsAgainAfterAJump) {
+  Put(ProtectedVictim(now_ns_));
+  engine_.Trust({.until_ns = now_ns_});
+  now_ns_ += 2 * kHourNs;
+  EXPECT_EQ(Plan(), "");
+  engine_.Trust({.from_ns = now_ns_});
+  EXPECT_EQ(Plan(), "");
+  now_ns_ += 120 * kSecondNs - 1;
+  EXPECT_EQ(Plan(), "");
+  now_ns_ += 1;
+  EXPECT_EQ(Plan(), "other p/r-0 ; other q/a-0 n; ");
+}
+
+TEST_F(EngineTest, AGroupIsHeldOffWhileTheTimeIsInDoubtAndAgainAfterAJump) {
+  ClusterMaker maker = ProtectedVictim(now_ns_);
+  maker.rows().queues[0].reclaim_min_runtime_ns.reset();
+  Put(maker);
+  store_.HoldOff("q/a", now_ns_, 10 * kSecondNs);
+  engine_.Trust({.until_ns = now_ns_ + 9 * kSecondNs});
+  now_ns_ += 2 * kHourNs;
+  EXPECT_EQ(Plan(), "");
+  engine_.Trust({.from_ns = now_ns_});
+  EXPECT_EQ(Plan(), "");
+  now_ns_ += 10 * kSecondNs;
+  EXPECT_EQ(Plan(), "other p/r-0 ; other q/a-0 n; ");
+}
+
+TEST_F(EngineTest, APodThatLeavesIsNotOverdueWhileTheTimeIsInDoubtOrAfterAJump) {
+  ClusterMaker maker =
+      OneNode().Running("q/leaving", {.gpus = 2, .node = "n"}).Pending("q/a", {.gpus = 2});
+  maker.rows().pods[0].deletion_ns = now_ns_;
+  Put(maker);
+  const int64_t threshold_ns = ShardParams().stuck_in_releasing_threshold_ns;
+  engine_.Trust({.until_ns = now_ns_ + threshold_ns});
+  now_ns_ += 2 * kHourNs;
+  EXPECT_EQ(Plan(), "other q/a-0 n; ") << "promised";
+  engine_.Trust({.from_ns = now_ns_, .until_ns = kForever});
+  EXPECT_EQ(Plan(), "other q/a-0 n; ");
+  now_ns_ += threshold_ns + 1;
+  EXPECT_EQ(Plan(), "");
+}
+
 // ---- assumptions of a scheduler -----------------------------------------------------------------
 
 BindRequestRow RequestFor(std::string pod, std::string node) {
@@ -669,6 +781,22 @@ TEST_F(EngineTest, APromiseEndsWithItsNode) {
   EXPECT_EQ(Plan(), "other q/other-0 ; other q/high-0 o; ");
 }
 
+TEST_F(EngineTest, AVictimOnANodeThatIsGoneGivesNoRoom) {
+  const ClusterMaker maker =
+      OneNode()
+          .Running("q/low", {.pods = 2, .gpus = 1, .node = "n", .min_member = 2, .priority = 10})
+          .Pending("q/high", {.gpus = 2, .priority = 20});
+  Put(maker);
+  PodRow second = maker.Rows().pods[1];
+  second.node_name = "gone";
+  store_.Upsert(second);
+  EXPECT_EQ(Plan(), "other q/low-1 ; other q/low-0 ; other q/high-0 n; ");
+  Put(OneNode().Node("p", {.gpus = 1}));
+  const std::string memory = engine_.ExportMemory();
+  EXPECT_THAT(memory, testing::HasSubstr("low-0"));
+  EXPECT_THAT(memory, testing::Not(testing::HasSubstr("low-1")));
+}
+
 TEST_F(EngineTest, APromiseEndsIfTheGroupMovesToAnotherQueue) {
   Put(InTheWay());
   Plan();
@@ -750,6 +878,25 @@ TEST_F(MovedPodTest, APlaceIsReleasedIfItIsUnusedForTooLong) {
   EXPECT_EQ(engine_.NextWake(), std::nullopt);
 }
 
+TEST_F(MovedPodTest, APlaceIsPromisedWhileTheTimeIsInDoubtAndAgainAfterAJump) {
+  store_.Delete(Kind::kPod, "q/right-0");
+  Plan();
+  engine_.Trust({.until_ns = now_ns_});
+  now_ns_ += 2 * kHourNs;
+  engine_.AssumeBound(RequestFor("small-0", "n"));
+  EXPECT_EQ(Plan(), "bind q/wide-0 o; ");
+  ASSERT_TRUE(engine_.NextWake().has_value()) << "the promise was dropped";
+  EXPECT_EQ(engine_.NextWake()->reason, WakeReason::kPromiseEnds);
+  engine_.Trust({.from_ns = now_ns_});
+  Plan();
+  const int64_t rest_ns = ShardParams().stuck_in_releasing_threshold_ns;
+  ASSERT_TRUE(engine_.NextWake().has_value()) << "the promise was dropped";
+  EXPECT_EQ(engine_.NextWake()->at_ns, now_ns_ + rest_ns);
+  now_ns_ += rest_ns;
+  Plan();
+  EXPECT_EQ(engine_.NextWake(), std::nullopt);
+}
+
 TEST_F(EngineTest, AnEngineContinuesWithTheMemoryOfAnother) {
   Put(InTheWay());
   Plan();
@@ -762,6 +909,221 @@ TEST_F(EngineTest, AnEngineContinuesWithTheMemoryOfAnother) {
   ASSERT_EQ(plan->decisions.size(), 1);
   EXPECT_EQ(plan->cluster->PodName(plan->decisions[0].pod), "q/high-0");
   EXPECT_TRUE(next.Forget(*id)) << "numbers of assumptions are kept";
+}
+
+TEST_F(EngineTest, AnEngineContinuesWithTheTrustedTimeOfAnother) {
+  Put(StaleGang(now_ns_ - 4 * kSecondNs));
+  now_ns_ += 2 * kHourNs;
+  for (const TrustedTime& trusted :
+       {TrustedTime{.from_ns = now_ns_}, TrustedTime{.until_ns = now_ns_ - kHourNs * 2}}) {
+    engine_.Trust(trusted);
+    EXPECT_EQ(Plan(), "");
+    Engine next(&store_, ParseConfig("{}"), ShardParams());
+    ASSERT_TRUE(next.ImportMemory(engine_.ExportMemory()).ok());
+    EXPECT_EQ(TextOf(**next.Plan(now_ns_, nullptr)), TextOf(**engine_.Plan(now_ns_, nullptr)));
+  }
+}
+
+// ---- promises that end unkept -------------------------------------------------------------------
+
+// q/high gets the room of q/low on node n, and later another scheduler takes it; q/other on node o
+// could make room as well.
+class UnkeptPromiseTest : public EngineTest {
+ protected:
+  static ClusterMaker TwoNodes() {
+    return InTheWay()
+        .Node("o", {.gpus = 2})
+        .Running("q/other", {.gpus = 2, .node = "o", .priority = 15});
+  }
+  void SetUp() override {
+    Put(TwoNodes());
+    ASSERT_EQ(Plan(), "other q/low-0 ; other q/high-0 n; ");
+  }
+  void LoseTheRoom() {
+    store_.Delete(Kind::kPod, "q/low-0");
+    Put(OneNode().Foreign("z/foreign", {.gpus = 2, .node = "n"}));
+  }
+  std::vector<std::string> ReasonsOf(const std::string& group) {
+    const Engine::PlanPtr plan = *engine_.Plan(now_ns_, nullptr);
+    std::vector<std::string> messages;
+    for (const ReportedReason& each : OutcomeOf(*plan, group).reasons)
+      messages.push_back(each.message);
+    return messages;
+  }
+};
+
+TEST_F(UnkeptPromiseTest, TheGroupEvictsNothingForAWhile) {
+  LoseTheRoom();
+  EXPECT_EQ(Plan(), "");
+  EXPECT_THAT(
+      ReasonsOf("q/high"),
+      testing::Contains("Workload lost the room of the last pods that were evicted for it and may "
+                        "not trigger evictions before 1970-01-12T13:46:50Z"));
+  const std::optional<Engine::Wake> wake = engine_.NextWake();
+  ASSERT_TRUE(wake.has_value());
+  EXPECT_EQ(wake->at_ns, now_ns_ + 10 * kSecondNs);
+  EXPECT_EQ(wake->reason, WakeReason::kPreemptionDelay);
+  now_ns_ += 10 * kSecondNs;
+  EXPECT_EQ(Plan(), "other q/other-0 ; other q/high-0 o; ");
+}
+
+TEST_F(UnkeptPromiseTest, ItUsesRoomThatIsFree) {
+  LoseTheRoom();
+  EXPECT_EQ(Plan(), "");
+  Put(OneNode().Node("p", {.gpus = 2}));
+  EXPECT_EQ(Plan(), "bind q/high-0 p; ");
+}
+
+TEST_F(UnkeptPromiseTest, OtherGroupsWithTheSameRequestMayEvict) {
+  LoseTheRoom();
+  EXPECT_EQ(Plan(), "");
+  Put(OneNode().Pending("q/like-high", {.gpus = 2, .priority = 20}));
+  EXPECT_EQ(Plan(), "other q/other-0 ; other q/like-high-0 o; ");
+}
+
+TEST_F(UnkeptPromiseTest, EachTimeTheDelayIsTwiceAsLong) {
+  LoseTheRoom();
+  Plan();
+  for (const int64_t seconds : {10, 20, 40, 80, 160, 320, 320}) {
+    now_ns_ += seconds * kSecondNs - 1;
+    EXPECT_EQ(Plan(), "") << seconds;
+    now_ns_ += 1;
+    EXPECT_EQ(Plan(), "other q/other-0 ; other q/high-0 o; ") << seconds;
+    // Its room on o is lost, and the pod comes back.
+    store_.Delete(Kind::kPod, "q/other-0");
+    Put(OneNode().Node("o", {.gpus = 2}).Foreign("z/again", {.gpus = 2, .node = "o"}));
+    EXPECT_EQ(Plan(), "") << seconds;
+    store_.Delete(Kind::kPod, "z/again-0");
+    Put(TwoNodes());
+    store_.Delete(Kind::kPod, "q/low-0");
+  }
+}
+
+TEST_F(UnkeptPromiseTest, RoomThatLastsEndsTheCount) {
+  LoseTheRoom();
+  Plan();
+  now_ns_ += 10 * kSecondNs;
+  EXPECT_EQ(Plan(), "other q/other-0 ; other q/high-0 o; ");
+  store_.Delete(Kind::kPod, "q/other-0");
+  EXPECT_EQ(Plan(), "bind q/high-0 o; ");
+  engine_.AssumeBound(RequestFor("high-0", "o"));
+  now_ns_ += 630 * kSecondNs;
+  EXPECT_EQ(Plan(), "");
+  Put(OneNode().Node("p", {.gpus = 1}));
+  EXPECT_THAT(engine_.ExportMemory(), testing::HasSubstr(R"("unkept": 1)"));
+  now_ns_ += 11 * kSecondNs;
+  EXPECT_EQ(Plan(), "");
+  Put(OneNode().Node("p", {.gpus = 0}));
+  EXPECT_EQ(engine_.ExportMemory().find("unkept"), std::string::npos);
+}
+
+// q/high has the room of q/low, and runs.
+class LostRoomTest : public UnkeptPromiseTest {
+ protected:
+  void SetUp() override {
+    UnkeptPromiseTest::SetUp();
+    store_.Delete(Kind::kPod, "q/low-0");
+    ASSERT_EQ(Plan(), "bind q/high-0 n; ");
+    Run();
+    ASSERT_EQ(Plan(), "");
+  }
+  static ClusterMaker WithLabel() {
+    return MakeCluster().Queue("q").Node("n", {.gpus = 2, .labels = {{"host", "n"}}});
+  }
+  // Its pod group stays the same.
+  void Run() {
+    const ClusterRows rows =
+        WithLabel().Running("q/high", {.gpus = 2, .node = "n", .priority = 20}).Rows();
+    store_.Upsert(rows.nodes[0]);
+    store_.Upsert(rows.pods[0]);
+  }
+  // q/top may only use n.
+  static ClusterMaker Top() {
+    return WithLabel().Pending("q/top",
+                               {.gpus = 2, .node_selector = {{"host", "n"}}, .priority = 30});
+  }
+  // The owner of q/high-0 creates it again.
+  void ComeBack() {
+    store_.Delete(Kind::kPod, "q/high-0");
+    PodRow pod = OneNode().Pending("q/high", {.gpus = 2, .priority = 20}).Rows().pods[0];
+    pod.uid += "x";
+    store_.Upsert(pod);
+  }
+};
+
+TEST_F(LostRoomTest, AGroupWhosePodsAreEvictedInTurnWaitsAsWell) {
+  now_ns_ += 600 * kSecondNs;
+  Put(Top());
+  EXPECT_EQ(Plan(), "other q/high-0 ; other q/top-0 n; ");
+  ComeBack();
+  EXPECT_EQ(Plan(), "bind q/top-0 n; ");
+  EXPECT_THAT(ReasonsOf("q/high"),
+              testing::Contains(testing::StartsWith("Workload lost the room of the last pods")));
+  now_ns_ += 10 * kSecondNs;
+  EXPECT_EQ(Plan(), "bind q/top-0 n; other q/other-0 ; other q/high-0 o; ");
+}
+
+TEST_F(LostRoomTest, AGroupThatKeptItsRoomForLongEvictsAtOnce) {
+  now_ns_ += 641 * kSecondNs;
+  Put(Top());
+  EXPECT_EQ(Plan(), "other q/high-0 ; other q/top-0 n; ");
+  ComeBack();
+  EXPECT_EQ(Plan(), "bind q/top-0 n; other q/other-0 ; other q/high-0 o; ");
+}
+
+TEST_F(LostRoomTest, APlanThatWasNotCarriedOutHasNoConsequence) {
+  Put(Top());
+  EXPECT_EQ(Plan(), "other q/high-0 ; other q/top-0 n; ");
+  store_.Delete(Kind::kPod, "q/top-0");
+  PodRow more = OneNode().Pending("q/high", {.gpus = 2, .priority = 20}).Rows().pods[0];
+  more.name = "high-1";
+  more.uid = "more";
+  store_.Upsert(more);
+  EXPECT_EQ(Plan(), "other q/other-0 ; other q/high-1 o; ");
+}
+
+TEST_F(LostRoomTest, AnEngineContinuesWithTheMemoryOfAnother) {
+  Put(Top());
+  EXPECT_EQ(Plan(), "other q/high-0 ; other q/top-0 n; ");
+  Put(WithLabel().Node("p", {.gpus = 1}));
+  Engine next(&store_, ParseConfig("{}"), ShardParams());
+  ASSERT_TRUE(next.ImportMemory(engine_.ExportMemory()).ok());
+  ComeBack();
+  const Engine::PlanPtr plan = *next.Plan(now_ns_, nullptr);
+  EXPECT_EQ(TextOf(*plan), TextOf(**engine_.Plan(now_ns_, nullptr)));
+  EXPECT_EQ(plan->unkept_promises.size(), 1);
+}
+
+TEST_F(UnkeptPromiseTest, APlanThatWasNotCarriedOutHasNoConsequence) {
+  Put(OneNode().Pending("q/small", {.gpus = 2, .priority = 5}));
+  EXPECT_EQ(Plan(), "other q/low-0 ; other q/high-0 n; ");
+}
+
+TEST_F(UnkeptPromiseTest, OnlyTheVictimsOfAnOpenPromiseCount) {
+  // The second plan gives the room of q/low to q/first, and that of q/other to q/high.
+  Put(OneNode().Pending("q/first", {.gpus = 2, .priority = 25}));
+  EXPECT_EQ(Plan(), "other q/low-0 ; other q/first-0 n; other q/other-0 ; other q/high-0 o; ");
+  LoseTheRoom();
+  EXPECT_EQ(Plan(), "other q/other-0 ; other q/high-0 o; ") << "q/first has lost its room";
+}
+
+TEST_F(UnkeptPromiseTest, AnEngineContinuesWithTheMemoryOfAnother) {
+  LoseTheRoom();
+  EXPECT_EQ(Plan(), "");
+  now_ns_ += kSecondNs;
+  Engine next(&store_, ParseConfig("{}"), ShardParams());
+  ASSERT_TRUE(next.ImportMemory(engine_.ExportMemory()).ok());
+  Put(OneNode().Node("p", {.gpus = 1}));
+  const Engine::PlanPtr plan = *next.Plan(now_ns_, nullptr);
+  EXPECT_EQ(TextOf(*plan), TextOf(**engine_.Plan(now_ns_, nullptr)));
+  EXPECT_EQ(plan->decisions.size(), 0);
+}
+
+TEST_F(UnkeptPromiseTest, AsKaiItEvictsAgainAtOnce) {
+  Engine as_kai(&store_, ParseConfig(R"({"compat": {"unkept_promises": "kai"}})"), ShardParams());
+  ASSERT_EQ((*as_kai.Plan(now_ns_, nullptr))->decisions.size(), 2);
+  LoseTheRoom();
+  EXPECT_EQ((*as_kai.Plan(now_ns_, nullptr))->decisions.size(), 2);
 }
 
 TEST_F(EngineTest, ImportDropsAssumptionsThatHaveComeTrue) {

@@ -23,7 +23,7 @@
 namespace kai::event_properties_test {
 namespace {
 
-constexpr std::string_view kNoPromises = R"("promises": []})";
+constexpr std::string_view kNoPromises = R"("evictors": [], "promises": []})";
 
 // Random events: objects of several random clusters, many with equal names, come, change and go.
 class Events {

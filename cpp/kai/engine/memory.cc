@@ -172,6 +172,33 @@ void WriteAssumed(const Assumptions::All& assumed, JsonWriter* json) {
   json->End('}');
 }
 
+void WriteEvicted(std::string_view key, const std::vector<EvictedPod>& pods, JsonWriter* json) {
+  json->Key(key);
+  json->Begin('[');
+  for (const EvictedPod& each : pods) {
+    json->Begin('{');
+    json->Pair("pod_group", StrCat(each.namespace_name, "/", each.pod_group));
+    json->Pair("pod", each.pod);
+    json->Pair("node", each.node);
+    json->End('}');
+  }
+  json->End(']');
+}
+
+void WriteEvictor(const Evictor& evictor, JsonWriter* json) {
+  json->Begin('{');
+  json->Pair("pod_group", StrCat(evictor.namespace_name, "/", evictor.pod_group));
+  json->Pair("queue", evictor.queue);
+  WriteNumber("created_ns", evictor.created_ns, json);
+  WriteNumber("unkept", evictor.unkept, json);
+  WriteNumber("since_ns", evictor.since_ns, json);
+  WriteNumber("evicted_ns", evictor.evicted_ns, json);
+  WriteEvicted("victims", evictor.victims, json);
+  WriteEvicted("lost", evictor.lost, json);
+  WriteNumber("lost_ns", evictor.lost_ns, json);
+  json->End('}');
+}
+
 // ---- reading ------------------------------------------------------------------------------------
 
 FieldStatus Require(const std::string& text, std::string_view field) {
@@ -221,6 +248,46 @@ FieldStatus ReadAssumed(JsonValue& value, Assumptions::All* assumed) {
   });
 }
 
+// "namespace/name", of a Promise, an Evictor or an EvictedPod.
+template <typename Remembered>
+FieldStatus SetGroup(std::string_view group, Remembered* each) {
+  const size_t slash = group.find('/');
+  if (slash == std::string_view::npos || slash == 0 || slash + 1 == group.size())
+    return FieldStatus::Bad("pod_group", "expected \"namespace/name\"");
+  each->namespace_name = group.substr(0, slash);
+  each->pod_group = group.substr(slash + 1);
+  return FieldStatus();
+}
+
+FieldStatus ReadEvicted(JsonValue& value, EvictedPod* evicted) {
+  std::string group;
+  KAI_RETURN_IF_BAD(ForEachMember(value, [&](std::string_view key, JsonValue& part) {
+    if (key == "pod_group") return ReadString(part, &group);
+    if (key == "pod") return ReadString(part, &evicted->pod);
+    return key == "node" ? ReadString(part, &evicted->node) : Skip();
+  }));
+  KAI_RETURN_IF_BAD(SetGroup(group, evicted));
+  return Require(evicted->pod, "pod");
+}
+
+FieldStatus ReadEvictor(JsonValue& value, Evictor* evictor) {
+  std::string group;
+  KAI_RETURN_IF_BAD(ForEachMember(value, [&](std::string_view key, JsonValue& part) {
+    if (key == "pod_group") return ReadString(part, &group);
+    if (key == "queue") return ReadString(part, &evictor->queue);
+    if (key == "created_ns") return ReadInt(part, &evictor->created_ns);
+    if (key == "unkept") return ReadInt(part, &evictor->unkept, 0);
+    if (key == "since_ns") return ReadInt(part, &evictor->since_ns);
+    if (key == "evicted_ns") return ReadInt(part, &evictor->evicted_ns);
+    if (key == "lost_ns") return ReadInt(part, &evictor->lost_ns);
+    if (key != "victims" && key != "lost") return Skip();
+    std::vector<EvictedPod>& pods = key == "lost" ? evictor->lost : evictor->victims;
+    return ForEachElement(part,
+                          [&](JsonValue& each) { return ReadEvicted(each, &pods.emplace_back()); });
+  }));
+  return SetGroup(group, evictor);
+}
+
 FieldStatus ReadPromise(JsonValue& value, Promise* promise) {
   std::string group;
   KAI_RETURN_IF_BAD(ForEachMember(value, [&](std::string_view key, JsonValue& part) {
@@ -230,14 +297,18 @@ FieldStatus ReadPromise(JsonValue& value, Promise* promise) {
     if (key == "pod_set") return ReadString(part, &promise->pod_set);
     if (key == "pod") return ReadString(part, &promise->pod);
     if (key == "node") return ReadString(part, &promise->node);
+    if (key == "gpus") return ReadStrings(part, &promise->gpus);
     return key == "kept_ns" ? ReadInt(part, &promise->kept_ns) : Skip();
   }));
-  const size_t slash = group.find('/');
-  if (slash == std::string::npos || slash == 0 || slash + 1 == group.size())
-    return FieldStatus::Bad("pod_group", "expected \"namespace/name\"");
-  promise->namespace_name = group.substr(0, slash);
-  promise->pod_group = group.substr(slash + 1);
+  KAI_RETURN_IF_BAD(SetGroup(group, promise));
   return Require(promise->node, "node");
+}
+
+FieldStatus ReadTrusted(JsonValue& value, TrustedTime* trusted) {
+  return ForEachMember(value, [&](std::string_view key, JsonValue& part) {
+    if (key == "from_ns") return ReadInt(part, &trusted->from_ns);
+    return key == "until_ns" ? ReadInt(part, &trusted->until_ns) : Skip();
+  });
 }
 
 }  // namespace
@@ -248,6 +319,10 @@ std::string MemoryJson(const EngineMemory& memory) {
   WriteNumber("version", kVersion, &json);
   json.Key("assumed");
   WriteAssumed(memory.assumed, &json);
+  json.Key("evictors");
+  json.Begin('[');
+  for (const Evictor& each : memory.evictors) WriteEvictor(each, &json);
+  json.End(']');
   json.Key("promises");
   json.Begin('[');
   for (const Promise& each : memory.promises) {
@@ -258,10 +333,18 @@ std::string MemoryJson(const EngineMemory& memory) {
     json.Pair("pod_set", each.pod_set);
     json.Pair("pod", each.pod);
     json.Pair("node", each.node);
+    WriteNames("gpus", each.gpus, &json);
     WriteNumber("kept_ns", each.kept_ns, &json);
     json.End('}');
   }
   json.End(']');
+  if (memory.trusted != TrustedTime()) {
+    json.Key("trusted");
+    json.Begin('{');
+    WriteNumber("from_ns", memory.trusted.from_ns, &json);
+    WriteNumber("until_ns", memory.trusted.until_ns, &json);
+    json.End('}');
+  }
   json.End('}');
   return std::move(json).Take();
 }
@@ -277,6 +360,13 @@ absl::StatusOr<EngineMemory> ReadMemory(std::string_view json) {
   FieldStatus status = ForEachMember(*object, [&](std::string_view key, JsonValue& value) {
     if (key == "version") return ReadInt(value, &version);
     if (key == "assumed") return ReadAssumed(value, &memory.assumed);
+    if (key == "trusted") return ReadTrusted(value, &memory.trusted);
+    if (key == "evictors") {
+      memory.evictors.clear();
+      return ForEachElement(value, [&](JsonValue& each) {
+        return ReadEvictor(each, &memory.evictors.emplace_back());
+      });
+    }
     if (key != "promises") return Skip();
     memory.promises.clear();
     return ForEachElement(

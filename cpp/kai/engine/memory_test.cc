@@ -43,7 +43,20 @@ EngineMemory Everything() {
                       .pod_set = "default",
                       .pod = "z-0",
                       .node = "n\"1\"",
+                      .gpus = {"g1", "g2"},
                       .kept_ns = 7}};
+  memory.evictors = {
+      {.namespace_name = "a",
+       .pod_group = "z",
+       .queue = "q",
+       .created_ns = -5,
+       .unkept = 2,
+       .since_ns = 8,
+       .evicted_ns = 9,
+       .victims = {{.namespace_name = "b", .pod_group = "y", .pod = "y-0", .node = "n1"}},
+       .lost = {{.namespace_name = "a", .pod_group = "z", .pod = "z-1", .node = "n2"}},
+       .lost_ns = 10}};
+  memory.trusted = {.from_ns = 5, .until_ns = 6};
   return memory;
 }
 
@@ -52,6 +65,8 @@ TEST(MemoryTest, IsReadBackAsItWasWritten) {
   const absl::StatusOr<EngineMemory> read = ReadMemory(text);
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->promises, Everything().promises);
+  EXPECT_EQ(read->trusted, Everything().trusted);
+  EXPECT_EQ(read->evictors, Everything().evictors);
   const BindRequestRow& request = read->assumed.bound[0].request;
   EXPECT_EQ(request.zones, Everything().assumed.bound[0].request.zones);
   EXPECT_EQ(request.claims[0].second.node_selector,
@@ -78,6 +93,12 @@ TEST(MemoryTest, ReportsInvalidValues) {
        "memory: promises[0].node: is missing"},
       {R"({"version": 1, "promises": [{"pod_group": "a/x", "node": 1}]})",
        "memory: promises[0].node: expected a string, found a number"},
+      {R"({"version": 1, "evictors": [{"queue": "q"}]})",
+       R"(memory: evictors[0].pod_group: expected "namespace/name")"},
+      {R"({"version": 1, "evictors": [{"pod_group": "a/x", "unkept": -1}]})",
+       "memory: evictors[0].unkept: -1 is negative"},
+      {R"({"version": 1, "evictors": [{"pod_group": "a/x", "victims": [{"pod_group": "a/y"}]}]})",
+       "memory: evictors[0].victims[0].pod: is missing"},
       {R"({"version": 1, "assumed": {"evicted": [{"pod": "a/x-0"}]}})",
        "memory: assumed.evicted[0].id: is missing"},
       {R"({"version": 1, "assumed": {"bound": [{"id": 1}]}})",

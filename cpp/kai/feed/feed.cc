@@ -48,6 +48,7 @@ Feed::Drained Feed::Drain(Inbox* inbox) {
   drained.groups = Sorted(std::exchange(groups_touched_, {}));
   drained.queues = Sorted(std::exchange(queues_touched_, {}));
   drained.nodes = Sorted(std::exchange(nodes_touched_, {}));
+  drained.shown = shown_.states();
   AnyKind([&](const auto& each) {
     if (store_.IsSynced(each.kind)) drained.synced.push_back(each.kind);
     return false;
@@ -58,15 +59,55 @@ Feed::Drained Feed::Drain(Inbox* inbox) {
 void Feed::Take(const Inbox::Item& item) {
   switch (item.what) {
     case Inbox::Item::What::kBeginList:
-      return store_.BeginList(item.kind);
+      shown_.BeginList(item.kind);
+      store_.BeginList(item.kind);
+      break;
     case Inbox::Item::What::kEndList:
-      return store_.EndList(item.kind);
+      EndList(item.kind);
+      break;
     case Inbox::Item::What::kLines:
-      return TakeLines(item.kind, item.bytes);
+      TakeLines(item.kind, item.bytes);
+      break;
     case Inbox::Item::What::kPage:
+      TakePage(item);
       break;
   }
-  absl::StatusOr<ListPage> page = ReadListPage(item.bytes, &document_);
+  shown_.At(item.kind, item.version);
+}
+
+void Feed::EndList(Kind kind) {
+  std::vector<std::string> left_out;
+  left_out_ = &left_out;
+  store_.EndList(kind);
+  left_out_ = nullptr;
+  if (std::optional<ShownObjects::Relisted> relisted = shown_.EndList(kind, std::move(left_out)))
+    drained_.relisted.push_back(*std::move(relisted));
+}
+
+void Feed::Show(Kind kind, std::string_view json) {
+  const absl::StatusOr<JsonObject> object = document_.Parse(json);
+  if (!object.ok()) return Reject(kind, std::string(object.status().message()));
+  Upsert(kind, *object);
+}
+
+absl::StatusOr<std::vector<std::string>> Feed::Behind(Kind kind, std::string_view bytes) {
+  absl::StatusOr<ListPage> page = ReadListPage(bytes, NameOf(kind), &document_);
+  if (!page.ok()) return page.status();
+  std::vector<std::string> behind;
+  if (!page->has_items) return behind;
+  const FieldStatus read = ForEachElement(page->items, [&](JsonValue& element) {
+    JsonObject object;
+    if (!ReadObject(element, &object).ok()) return Skip();
+    ObjectIdentity identity = IdentityOf(object);
+    if (shown_.IsBehind(kind, identity.name, VersionOf(identity.version)))
+      behind.push_back(std::move(identity.name));
+    return Skip();
+  });
+  return behind;
+}
+
+void Feed::TakePage(const Inbox::Item& item) {
+  absl::StatusOr<ListPage> page = ReadListPage(item.bytes, NameOf(item.kind), &document_);
   if (!page.ok()) return Reject(item.kind, std::string(page.status().message()));
   if (!page->has_items) return;
   const FieldStatus read = ForEachElement(page->items, [&](JsonValue& element) {
@@ -95,6 +136,7 @@ void Feed::TakeLines(Kind kind, std::string_view lines) {
       if (identity.name.empty()) {
         Reject(kind, "the object that was deleted has no metadata.name");
       } else {
+        shown_.Drop(kind, identity.name);
         store_.Delete(kind, identity.name, VersionOf(identity.version));
       }
     } else if (event->type == WatchEventType::kAdded || event->type == WatchEventType::kModified) {
@@ -114,6 +156,7 @@ void Feed::Upsert(Kind kind, JsonObject object) {
   const ObjectIdentity identity = IdentityOf(object);
   const std::string& name = identity.name;
   if (name.empty()) return Reject(kind, "the object has no metadata.name");
+  shown_.Put(kind, name, VersionOf(identity.version));
   // The UID of the previous object; the store's row is about to be replaced.
   std::string uid_before;
   const auto note = kind == Kind::kPod ? pods_.find(name) : pods_.end();
@@ -249,6 +292,7 @@ void Feed::Changing(Kind kind, std::string_view name) {
 
 void Feed::Changed(Kind kind, std::string_view name) {
   if (name.empty()) return;
+  if (left_out_ != nullptr && !store_.Has(kind, name)) left_out_->emplace_back(name);
   if (kind == Kind::kPod) {
     const CompactPod* row = store_.Find<PodRow>(name);
     const PodShare after = Share(name, row);

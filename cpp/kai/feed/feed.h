@@ -27,9 +27,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
 #include "kai/feed/gpu_users.h"
 #include "kai/feed/inbox.h"
 #include "kai/feed/object_facts.h"
+#include "kai/feed/shown_objects.h"
 #include "kai/feed/status_sums.h"
 #include "kai/store/store.h"
 
@@ -69,6 +71,8 @@ class Feed final : private Follower {
     std::vector<std::string> nodes;
     std::vector<Kind> synced;         // kinds that have been listed completely
     std::vector<Rejection> rejected;  // objects that this drain rejected
+    std::vector<ShownObjects::State> shown;
+    std::vector<ShownObjects::Relisted> relisted;
     int64_t events = 0;
   };
   Drained Drain(Inbox* inbox);
@@ -78,6 +82,13 @@ class Feed final : private Follower {
   const GroupFacts* GroupFactsOf(std::string_view name) const;
   // True if a PersistentVolumeClaim of the pod is not bound yet, or is unknown.
   bool WaitsForVolumes(std::string_view pod) const;
+
+  // An object that was read by itself: counts like an event of a watch.
+  void Show(Kind kind, std::string_view json);
+
+  // The objects in a page of a list that are known only at earlier versions. InvalidArgument if it
+  // is not a list.
+  absl::StatusOr<std::vector<std::string>> Behind(Kind kind, std::string_view page);
 
   using Texts = std::map<std::string, std::string>;
   struct GroupStatus {
@@ -115,6 +126,8 @@ class Feed final : private Follower {
   void Changing(Kind kind, std::string_view name) override;
   void Changed(Kind kind, std::string_view name) override;
   void Take(const Inbox::Item& item);
+  void TakePage(const Inbox::Item& item);
+  void EndList(Kind kind);
   void TakeLines(Kind kind, std::string_view lines);
   void Upsert(Kind kind, JsonObject object);
   void NotePod(const std::string& name, JsonObject object, bool makes_sense);
@@ -139,6 +152,9 @@ class Feed final : private Follower {
   ByName<GroupFacts> groups_;
   ByName<std::string> queues_;  // their statuses
   StatusSums sums_;
+  ShownObjects shown_;
+  std::vector<std::string>* left_out_ =
+      nullptr;  // set while a list ends: names that it did not have
   GpuUsers gpu_users_;
   // Pods whose shares depend on other objects: on their resource claims, and on the node whose GPU
   // memory they hold.

@@ -62,9 +62,10 @@ std::string Event(std::string_view type, std::string_view object) {
   return StrCat(R"({"type":")", type, R"(","object":)", object, "}\n");
 }
 
-std::string Page(const std::vector<std::string>& items, std::string_view next = "") {
-  std::string page = StrCat(R"({"kind":"List","metadata":{"resourceVersion":"90","continue":")",
-                            next, R"("},"items":[)");
+std::string Page(Kind kind, const std::vector<std::string>& items, std::string_view next = "") {
+  std::string page =
+      StrCat(R"({"kind":")", NameOf(kind),
+             R"(List","metadata":{"resourceVersion":"90","continue":")", next, R"("},"items":[)");
   for (const std::string& item : items) page += (&item == &items.front() ? "" : ",") + item;
   return page + "]}";
 }
@@ -73,7 +74,7 @@ class FeedTest : public testing::Test {
  protected:
   void List(Kind kind, const std::vector<std::string>& items) {
     inbox.BeginList(kind);
-    ASSERT_TRUE(inbox.TakePage(kind, Page(items)).ok());
+    ASSERT_TRUE(inbox.TakePage(kind, Page(kind, items)).ok());
     inbox.EndList(kind);
   }
   Feed::Drained Happen(Kind kind, std::string_view type, std::string_view object) {
@@ -475,10 +476,79 @@ TEST_F(FeedTest, APodWaitsForVolumesUntilItsClaimsAreBound) {
   EXPECT_FALSE(feed.WaitsForVolumes("q/a"));
 }
 
+// ---- what lists and watches have shown ----------------------------------------------------------
+
+std::string ShownOf(Kind kind, const Feed::Drained& drained) {
+  for (const ShownObjects::State& each : drained.shown) {
+    if (each.kind == kind) return StrCat(each.objects, " at ", each.version);
+  }
+  return "unknown";
+}
+
+TEST_F(FeedTest, CountsTheObjectsThatTheWatchHasShownAtItsVersion) {
+  inbox.BeginList(Kind::kQueue);
+  ASSERT_TRUE(inbox.TakePage(Kind::kQueue, Page(Kind::kQueue, {Queue("a", "")}, "more")).ok());
+  EXPECT_EQ(ShownOf(Kind::kQueue, feed.Drain(&inbox)), "unknown");
+  ASSERT_TRUE(inbox.TakePage(Kind::kQueue, Page(Kind::kQueue, {Queue("b", "")})).ok());
+  inbox.EndList(Kind::kQueue);
+  EXPECT_EQ(ShownOf(Kind::kQueue, feed.Drain(&inbox)), "2 at 90");
+  EXPECT_EQ(ShownOf(Kind::kQueue, Happen(Kind::kQueue, "ADDED", Queue("c", "", 91))), "3 at 91");
+  EXPECT_EQ(ShownOf(Kind::kQueue, Happen(Kind::kQueue, "MODIFIED", Queue("c", "a", 92))),
+            "3 at 92");
+  EXPECT_EQ(ShownOf(Kind::kQueue, Happen(Kind::kQueue, "DELETED", Queue("a", "", 93))), "2 at 93");
+  const std::string_view bookmark = R"({"metadata":{"resourceVersion":"99"}})";
+  EXPECT_EQ(ShownOf(Kind::kQueue, Happen(Kind::kQueue, "BOOKMARK", bookmark)), "2 at 99");
+  // An object that cannot be used exists all the same, and one that is planned does not.
+  const std::string_view unusable =
+      R"({"metadata":{"name":"d","resourceVersion":"100"},"spec":[]})";
+  EXPECT_EQ(ShownOf(Kind::kQueue, Happen(Kind::kQueue, "ADDED", unusable)), "3 at 100");
+  JsonDocument document;
+  store.UpsertPlanned(Kind::kPodGroup, *document.Parse(Group("g", 0)));
+  List(Kind::kPodGroup, {});
+  EXPECT_EQ(ShownOf(Kind::kPodGroup, feed.Drain(&inbox)), "0 at 90");
+}
+
+TEST_F(FeedTest, ALaterListTellsWhatWasLost) {
+  List(Kind::kQueue, {Queue("a", ""), Queue("b", ""), Queue("c", "")});
+  EXPECT_THAT(feed.Drain(&inbox).relisted, IsEmpty());
+  inbox.BeginList(Kind::kQueue);  // this one breaks off
+  ASSERT_TRUE(inbox.TakePage(Kind::kQueue, Page(Kind::kQueue, {Queue("x", "")}, "more")).ok());
+  List(Kind::kQueue, {Queue("a", ""), Queue("b", "a", 5), Queue("d", "", 6)});
+  const Feed::Drained drained = feed.Drain(&inbox);
+  ASSERT_THAT(drained.relisted, SizeIs(1));
+  const ShownObjects::Relisted& relisted = drained.relisted[0];
+  EXPECT_EQ(std::tuple(relisted.added, relisted.changed, relisted.gone), std::tuple(1, 1, 1));
+  EXPECT_THAT(relisted.names, ElementsAre("b", "d", "c", "x"));
+  EXPECT_EQ(ShownOf(Kind::kQueue, drained), "3 at 90");
+}
+
+TEST_F(FeedTest, AnObjectThatIsReadByItselfCountsLikeAnEvent) {
+  List(Kind::kPod, {Pod("a", 1)});
+  feed.Drain(&inbox);
+  feed.Show(Kind::kPod, Pod("a", 3, {.node = "n"}));
+  EXPECT_EQ(feed.PodFactsOf("q/a")->node, "n");
+  EXPECT_THAT(feed.Drain(&inbox).groups, ElementsAre("q/g"));
+  Happen(Kind::kPod, "MODIFIED", Pod("a", 2));  // late
+  EXPECT_EQ(feed.PodFactsOf("q/a")->node, "n");
+  feed.Show(Kind::kPod, "{");
+  EXPECT_THAT(feed.Drain(&inbox).rejected, SizeIs(1));
+}
+
+TEST_F(FeedTest, APageIsComparedWithTheVersionsThatTheWatchHasShown) {
+  List(Kind::kQueue, {Queue("a", "", 3), Queue("b", "", 4)});
+  feed.Drain(&inbox);
+  const std::string page =
+      Page(Kind::kQueue, {Queue("a", "", 3), Queue("b", "", 7), Queue("c", "", 8)});
+  EXPECT_THAT(*feed.Behind(Kind::kQueue, page), ElementsAre("b"));  // c may be deleted
+  Happen(Kind::kQueue, "MODIFIED", Queue("b", "", 9));
+  EXPECT_THAT(*feed.Behind(Kind::kQueue, page), IsEmpty());
+  EXPECT_FALSE(feed.Behind(Kind::kQueue, "<html>").ok());
+}
+
 TEST(InboxTest, ReturnsTheVersionTheNextPageAndTheNumberOfItems) {
   Inbox inbox;
   inbox.BeginList(Kind::kQueue);
-  const std::string page = Page({Queue("a", ""), Queue("b", "")}, "more");
+  const std::string page = Page(Kind::kQueue, {Queue("a", ""), Queue("b", "")}, "more");
   const absl::StatusOr<Inbox::Page> read = inbox.TakePage(Kind::kQueue, page);
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->version, "90");
@@ -486,7 +556,12 @@ TEST(InboxTest, ReturnsTheVersionTheNextPageAndTheNumberOfItems) {
   EXPECT_EQ(read->items, 2);
   inbox.EndList(Kind::kQueue);
   EXPECT_FALSE(inbox.TakePage(Kind::kQueue, R"({"kind":"Status"})").ok());
-  EXPECT_FALSE(inbox.TakePage(Kind::kQueue, "<html>").ok());
+  for (const std::string_view odd :
+       {"<html>", "", "{}", "null", R"({"kind":"QueueList","metadata":{"resourceVersion":"9"}})",
+        R"({"kind":"QueueList","metadata":{},"items":[]})",
+        R"({"kind":"PodList","metadata":{"resourceVersion":"9"},"items":[]})",
+        R"({"kind":"QueueList","metadata":{"resourceVersion":"9"},"items":[)"})
+    EXPECT_FALSE(inbox.TakePage(Kind::kQueue, odd).ok()) << odd;
 
   const std::string bookmark = Event(
       "BOOKMARK",
@@ -536,8 +611,8 @@ TEST(WatchEventTest, LinesAndPagesAreParsedWithoutCopies) {
   ASSERT_TRUE(event.ok());
   EXPECT_EQ(event->type, WatchEventType::kDeleted);
   EXPECT_EQ(RawJson(event->object), R"({"x":[1, {"y":2}]})");
-  const std::string bytes = R"({"kind":"PodList","metadata":{},"items":null})";
-  const absl::StatusOr<ListPage> page = ReadListPage(bytes, &document);
+  const std::string bytes = R"({"kind":"PodList","metadata":{"resourceVersion":"9"},"items":null})";
+  const absl::StatusOr<ListPage> page = ReadListPage(bytes, "Pod", &document);
   ASSERT_TRUE(page.ok());
   EXPECT_FALSE(page->has_items);
 }

@@ -35,13 +35,15 @@ std::deque<Inbox::Item> Inbox::TakeAll() {
 }
 
 void Inbox::BeginList(Kind kind) {
-  Put({.what = Item::What::kBeginList, .kind = kind, .bytes = {}});
+  Put({.what = Item::What::kBeginList, .kind = kind, .bytes = {}, .version = {}});
 }
 
-void Inbox::EndList(Kind kind) { Put({.what = Item::What::kEndList, .kind = kind, .bytes = {}}); }
+void Inbox::EndList(Kind kind) {
+  Put({.what = Item::What::kEndList, .kind = kind, .bytes = {}, .version = {}});
+}
 
 absl::StatusOr<Inbox::Page> Inbox::TakePage(Kind kind, std::string_view bytes) {
-  absl::StatusOr<ListPage> read = ReadListPage(bytes, &document_);
+  absl::StatusOr<ListPage> read = ReadListPage(bytes, NameOf(kind), &document_);
   if (!read.ok()) return read.status();
   Page page{.version = std::move(read->version), .next = std::move(read->next)};
   if (read->has_items) {
@@ -50,7 +52,10 @@ absl::StatusOr<Inbox::Page> Inbox::TakePage(Kind kind, std::string_view bytes) {
       return Skip();
     });
   }
-  Put({.what = Item::What::kPage, .kind = kind, .bytes = std::string(bytes)});
+  Put({.what = Item::What::kPage,
+       .kind = kind,
+       .bytes = std::string(bytes),
+       .version = page.version});
   return page;
 }
 
@@ -86,7 +91,10 @@ Inbox::Progress Inbox::WatchBytes(Kind kind, std::string_view bytes) {
       JsonObject object = event->object;
       if (progress.version.empty()) progress.version = IdentityOf(object).version;
     }
-    Put({.what = Item::What::kLines, .kind = kind, .bytes = std::move(lines)});
+    Put({.what = Item::What::kLines,
+         .kind = kind,
+         .bytes = std::move(lines),
+         .version = progress.version});
   }
   if (stream.is_too_long) return progress;
   stream.rest.append(rest);

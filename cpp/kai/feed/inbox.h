@@ -64,6 +64,7 @@ class Inbox {
     What what{};
     Kind kind{};
     std::string bytes;
+    std::string version;  // of a page, or of the last event of the lines; empty: unknown
   };
   std::deque<Item> TakeAll();
   // Reports that this many bytes have been processed.

@@ -78,7 +78,8 @@ bool EndsInitialEvents(const WatchEvent& event) {
   return ends && unreadable.ok();
 }
 
-absl::StatusOr<ListPage> ReadListPage(std::string_view bytes, JsonDocument* document) {
+absl::StatusOr<ListPage> ReadListPage(std::string_view bytes, std::string_view of,
+                                      JsonDocument* document) {
   const absl::StatusOr<JsonObject> top = document->Parse(bytes);
   if (!top.ok()) return NoList(std::string(top.status().message()));
   std::string kind;
@@ -98,7 +99,11 @@ absl::StatusOr<ListPage> ReadListPage(std::string_view bytes, JsonDocument* docu
   });
   if (!status.ok())
     return NoList(StrCat("is not a list: ", status.field(), ": ", status.message()));
-  if (!kind.ends_with("List")) return NoList(StrCat("is not a list: its kind is ", Shown(kind)));
+  if (kind != StrCat(of, "List") && kind != "PartialObjectMetadataList")
+    return NoList(StrCat("is not a list of ", of, ": its kind is ", Shown(kind)));
+  // Members that are null are not visited: a list of nothing may have null items.
+  const bool has_items = page.has_items || bytes.find("\"items\"") != bytes.npos;
+  if (!has_items || page.version.empty()) return NoList("has no items or no version");
   return page;
 }
 

@@ -1,7 +1,7 @@
 // Parses what an API server sends: a line of a watch stream, and a page of a list.
 //
 //   const absl::StatusOr<WatchEvent> event = ReadWatchEvent(line, &document);
-//   const absl::StatusOr<ListPage> page = ReadListPage(bytes, &document);
+//   const absl::StatusOr<ListPage> page = ReadListPage(bytes, "Pod", &document);
 //
 // A line is {"type": "ADDED", "object": {...}}, a page {"kind": "PodList", "metadata":
 // {"resourceVersion", "continue"}, "items": [...]}. Items have no kind.
@@ -39,7 +39,10 @@ struct ListPage {
   bool has_items = false;
   JsonValue items;  // set only if has_items
 };
-absl::StatusOr<ListPage> ReadListPage(std::string_view bytes, JsonDocument* document);
+// `kind`: of the objects. Half a page, such as one without items, is not a list: it must not count
+// as an empty cluster.
+absl::StatusOr<ListPage> ReadListPage(std::string_view bytes, std::string_view kind,
+                                      JsonDocument* document);
 
 // The complete text of a value.
 std::string_view RawJson(const JsonPlace& value);

@@ -94,6 +94,11 @@ std::string Cut(std::string_view text) {
 
 char FirstOf(const JsonValue& value) { return value.tokens().First(value.token()); }
 
+std::string_view Unquoted(const JsonTokens& tokens, uint32_t token) {
+  const std::string_view quoted = tokens.Text(token);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
 // Visits the object that starts at `token`.
 template <bool kIsMap>
 FieldStatus VisitFields(const JsonTokens& tokens, uint32_t token, MemberVisitor visit) {
@@ -102,12 +107,15 @@ FieldStatus VisitFields(const JsonTokens& tokens, uint32_t token, MemberVisitor 
     JsonValue value(&tokens, token + 2);  // after the key and the colon
     if (tokens.First(token + 2) != 'n') {
       // Most keys are only compared, so nothing is copied unless there are escape sequences.
-      const JsonText key(tokens, token);
-      FieldStatus status = visit(key.view(), value);
-      if (!status.ok()) {
-        return std::move(status).Inside(kIsMap ? StrCat("[", Quote(key.view()), "]")
-                                               : Cut(key.view()));
+      std::string_view key = Unquoted(tokens, token);
+      JsonText unescaped;
+      if (tokens.has_escapes && key.find('\\') != key.npos) {
+        unescaped = JsonText(tokens, token);
+        key = unescaped.view();
       }
+      FieldStatus status = visit(key, value);
+      if (!status.ok())
+        return std::move(status).Inside(kIsMap ? StrCat("[", Quote(key), "]") : Cut(key));
     }
     token = tokens.After(token + 2);
     if (tokens.First(token) == ',') ++token;
@@ -177,8 +185,7 @@ FieldStatus Expected(std::string_view what, const JsonValue& value) {
 }
 
 JsonText::JsonText(const JsonTokens& tokens, uint32_t token) {
-  const std::string_view quoted = tokens.Text(token);
-  view_ = quoted.substr(1, quoted.size() - 2);
+  view_ = Unquoted(tokens, token);
   if (!tokens.has_escapes) return;
   const size_t escape = view_.find('\\');
   if (escape == view_.npos) return;

@@ -23,11 +23,11 @@ struct JsonTokens {
 
   char First(uint32_t token) const { return text[place[token]]; }
 
-  // The token without trailing white space.
+  // The token without trailing white space, which is all that may follow one up to the next.
   std::string_view Text(uint32_t token) const {
     const char* const begin = text + place[token];
     const char* end = text + place[token + 1];
-    while (end[-1] == ' ' || end[-1] == '\n' || end[-1] == '\t' || end[-1] == '\r') --end;
+    while (static_cast<unsigned char>(end[-1]) <= ' ') --end;
     return {begin, static_cast<size_t>(end - begin)};
   }
 

@@ -1,6 +1,7 @@
 #include "kai/ingest/pod_reader.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,6 +58,8 @@ struct Draft {
   std::vector<TermLabelKeys> affinity_label_keys;
   std::vector<std::vector<std::string>> spread_label_keys;
   absl::flat_hash_map<std::string, std::string> claim_names;  // status.resourceClaimStatuses
+  bool has_controller = false;
+  std::optional<bool> movable;  // annotation kai.scheduler/movable
 };
 
 FieldStatus ReadAnnotations(JsonValue& annotations, PodRow* row, Draft* draft) {
@@ -67,9 +70,14 @@ FieldStatus ReadAnnotations(JsonValue& annotations, PodRow* row, Draft* draft) {
     const bool observed = key == keys::kNumaObserved;
     const bool is_zone_record = observed || key == keys::kNumaPredicted;
     const bool is_rank = key == keys::kTopologyRank;
-    if (!is_zone_record && !is_rank && !GpuAnnotations::Matters(key)) return Skip();
+    const bool is_movable = key == keys::kMovable;
+    if (!is_zone_record && !is_rank && !is_movable && !GpuAnnotations::Matters(key)) return Skip();
     JsonText text;
     KAI_RETURN_IF_BAD(text.Read(value));
+    if (is_movable) {  // other values have no meaning
+      if (text.view() == "true" || text.view() == "false") draft->movable = text.view() == "true";
+      return FieldStatus();
+    }
     if (is_rank) {  // the scheduler writes it: an invalid value counts as no rank
       row->topology_rank = ParseInteger(text.view());
       return FieldStatus();
@@ -82,6 +90,18 @@ FieldStatus ReadAnnotations(JsonValue& annotations, PodRow* row, Draft* draft) {
     }
     draft->gpu.Take(key, text.view());
     return FieldStatus();
+  });
+}
+
+FieldStatus ReadOwners(JsonValue& owners, Draft* draft) {
+  return ForEachElement(owners, [&](JsonValue& owner) {
+    return ForEachMember(owner, [&](std::string_view key, JsonValue& value) {
+      if (key != "controller") return Skip();
+      bool controls = false;
+      KAI_RETURN_IF_BAD(ReadBool(value, &controls));
+      draft->has_controller = draft->has_controller || controls;
+      return FieldStatus();
+    });
   });
 }
 
@@ -420,8 +440,9 @@ FieldStatus ReadFields(JsonObject object, PodRow* row) {
   KAI_RETURN_IF_BAD(ForEachMember(object, [&](std::string_view key, JsonValue& value) {
     if (key == "metadata") {
       return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
-        return member == "annotations" ? ReadAnnotations(part, row, &draft)
-                                       : ReadMetadataMember(member, part, row);
+        if (member == "annotations") return ReadAnnotations(part, row, &draft);
+        if (member == "ownerReferences") return ReadOwners(part, &draft);
+        return ReadMetadataMember(member, part, row);
       });
     }
     if (key == "spec") return ReadSpec(value, row, &draft);
@@ -439,6 +460,7 @@ FieldStatus ReadFields(JsonObject object, PodRow* row) {
   if (!row->nominated_node.empty() &&
       OwnsStatusField(object, keys::kFieldManager, "nominatedNodeName"))
     row->nominated_node.clear();
+  row->bare = !draft.movable.value_or(draft.has_controller);
   FindGpuGroups(row);
   FindHostPorts(draft, row);
   FindConfigMaps(draft, row);

@@ -255,6 +255,8 @@ struct Destination {
 FieldStatus ReadMember(std::string_view key, JsonValue& value, Destination* to) {
   ClusterRows& cluster = to->rows->cluster;
   if (key == "config") return ReadRawObject(value, &to->rows->config_json);
+  if (key == "memory") return ReadRawObject(value, &to->rows->memory_json);
+  if (key == "now") return ReadString(value, &to->rows->now);
   if (key == "schedulerParams")
     return ReadSchedulerParams(value, &cluster.params, &to->rows->warnings);
   if (key == "discovery") return ReadDiscovery(value, &cluster.serves_claims);
@@ -306,6 +308,8 @@ absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json) {
   return SnapshotFile{.cluster = rows.cluster.BuildWith(compact),
                       .params = std::move(rows.cluster.params),
                       .config_json = std::move(rows.config_json),
+                      .memory_json = std::move(rows.memory_json),
+                      .now = std::move(rows.now),
                       .warnings = std::move(rows.warnings)};
 }
 

@@ -6,8 +6,9 @@
 //   file->config_json                // for the parser in session/config.h
 //
 // The text is {"config", "schedulerParams", "rawObjects": {"pods": [...], ...}, ...} (spec 2 L7),
-// or an object with it as the member "snapshot", as in recorded cases. We add one member to KAI's:
-// "usage", {queue: {"gpu", "cpu", "memory"}}, the past usage of queues.
+// or an object with it as the member "snapshot", as in recorded cases. We add three members to
+// KAI's: "usage", {queue: {"gpu", "cpu", "memory"}}, the past usage of queues; "now", the time of
+// the snapshot; and "memory", what a scheduler remembered (engine/memory.h).
 //
 // Invariants: an error in one object rejects that object only; an error in the text as a whole (not
 // JSON, cut off, no rawObjects, invalid schedulerParams) is one InvalidArgument sentence. Reading
@@ -31,7 +32,9 @@ namespace kai {
 struct SnapshotFile {
   std::unique_ptr<Cluster> cluster;
   ShardParams params;
-  std::string config_json;            // the member `config` as written; empty if absent
+  std::string config_json;  // the members `config` and `memory` as written; empty if absent
+  std::string memory_json;
+  std::string now;                    // the member `now`; empty if absent
   std::vector<std::string> warnings;  // unknown members of schedulerParams
 };
 
@@ -43,6 +46,8 @@ struct SnapshotRows {
   ClusterRows cluster;
   PastUsages past_usages;  // also in the rows of the queues
   std::string config_json;
+  std::string memory_json;
+  std::string now;
   std::vector<std::string> warnings;
 };
 

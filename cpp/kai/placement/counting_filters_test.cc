@@ -21,7 +21,8 @@ std::vector<int> AnswersOf(const Filter& filter, const Cluster& cluster) {
     if (filter.ScopeFor(pod_class) == Filter::Scope::kNothing) continue;
     for (const NodeId node : cluster.nodes().name.ids()) {
       answers.push_back((filter.Check(pod_class, node, nullptr) ? 1 : 0) +
-                        (filter.MustWait(pod_class, node) ? 2 : 0));
+                        (filter.MustWait(pod_class, node) ? 2 : 0) +
+                        (filter.Lasts(pod_class, node) ? 4 : 0));
     }
   }
   return answers;

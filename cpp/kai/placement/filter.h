@@ -34,6 +34,9 @@ class Filter {
   // True: Check() allows the pod only because the pods in its way are leaving, so it must wait for
   // them.
   virtual bool MustWait(PodClassId, NodeId) const { return false; }
+  // False: Check() allows the pod only because of pods that are leaving, so it would be refused
+  // once they are gone.
+  virtual bool Lasts(PodClassId, NodeId) const { return true; }
 
   // True: the filter counts room, like that of resources. For a node that also lacks idle
   // resources, only the missing resources are reported (spec 3 E1).

@@ -48,6 +48,13 @@ bool GpuPicker::HasEnough(PodClassId pod_class, NodeId node, Room room) const {
   return false;
 }
 
+bool GpuPicker::NeedsPodSlot(NodeId node, int32_t gpu) const {
+  if (gpu == kWhole) return true;
+  if (!options_.slot_to_join) return false;
+  const NameId name = cluster_.nodes().shared_gpus[node][static_cast<size_t>(gpu)].name;
+  return !name.valid() || !IsInteger(cluster_.Text(name));
+}
+
 GpuPicker::Choice GpuPicker::Pick(PodClassId pod_class, NodeId node, bool fits_now,
                                   PodId pod) const {
   constexpr size_t kGpus = kGpuSlot.index();
@@ -97,15 +104,44 @@ GpuPicker::Choice GpuPicker::Pick(PodClassId pod_class, NodeId node, bool fits_n
   }
   KAI_DCHECK(candidates.size() >= count) << cluster_.Text(nodes.name[node]);
 
-  Choice choice{.gpus = {}, .waits = !fits_now, .needs_pod_slot = false};
+  Choice choice{.gpus = {}, .waits = !fits_now};
   auto next_new = static_cast<int32_t>(listed.size());
   for (const Candidate& each : std::span(candidates).first(std::min(count, candidates.size()))) {
     choice.waits = choice.waits || each.waits;
-    choice.needs_pod_slot = choice.needs_pod_slot || each.gpu == kWhole ||
-                            !listed[static_cast<size_t>(each.gpu)].name.valid() ||
-                            !IsInteger(cluster_.Text(listed[static_cast<size_t>(each.gpu)].name));
+    if (NeedsPodSlot(node, each.gpu))
+      choice.pod_slots = options_.slot_to_join ? 1 : choice.pod_slots + 1;
     choice.gpus.push_back(each.gpu == kWhole ? next_new++ : each.gpu);
   }
+  return choice;
+}
+
+std::optional<GpuPicker::Choice> GpuPicker::Check(PodClassId pod_class, NodeId node, bool fits_now,
+                                                  const GpuList& gpus) const {
+  constexpr size_t kGpus = kGpuSlot.index();
+  const NodeColumns& nodes = cluster_.nodes();
+  const std::vector<SharedGpu>& listed = nodes.shared_gpus[node];
+  const int64_t capacity = cluster_.GpuCapacityMib(node);
+  const int64_t mib = cluster_.MibPerGpu(pod_class, node);
+  if (static_cast<int64_t>(gpus.size()) != cluster_.pod_classes().info[pod_class].gpu.count ||
+      !CanBeJoined(node))
+    return std::nullopt;
+  Choice choice{.gpus = gpus, .waits = !fits_now};
+  double opened = 0;
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    if (std::count(gpus.begin(), gpus.end(), gpus[i]) > 1) return std::nullopt;
+    const auto at = static_cast<size_t>(gpus[i]);
+    if (at >= listed.size()) {
+      ++opened;
+    } else if (listed[at].Holds(capacity, mib)) {
+      choice.waits = choice.waits || !listed[at].HoldsNow(capacity, mib);
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (opened > std::trunc(nodes.idle[node][kGpus]) + std::trunc(nodes.releasing[node][kGpus]))
+    return std::nullopt;
+  choice.waits = choice.waits || opened > std::floor(nodes.idle[node][kGpus]);
+  choice.pod_slots = static_cast<int32_t>(opened);
   return choice;
 }
 

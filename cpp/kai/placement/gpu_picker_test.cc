@@ -150,13 +150,23 @@ TEST(GpuPickerTest, APodOnAHeldDeviceWaitsEvenIfAnotherDeviceHasRoom) {
   EXPECT_FALSE(Pick(*cluster, {.spread = true, .bind_held = true}).waits);
 }
 
-TEST(GpuPickerTest, APodAloneOnADeviceNeedsASlotForTheReservationPod) {  // spec 3 P6
+TEST(GpuPickerTest, EachNewDeviceNeedsASlotForItsReservationPod) {
   const auto fresh = OneNode(1).With({.gpu_fraction = 0.5});
-  EXPECT_TRUE(Pick(*fresh, kPack).needs_pod_slot);
-  const auto old_style = OneNode(2).Running(0.5, {"0"}).With({.gpu_fraction = 0.5});
-  EXPECT_FALSE(Pick(*old_style, kPack).needs_pod_slot);
+  EXPECT_EQ(Pick(*fresh, kPack).pod_slots, 1);
+  const auto several = OneNode(2).With({.gpu_fraction = 0.5, .gpu_devices = 2});
+  EXPECT_EQ(Pick(*several, kPack).pod_slots, 2);
   const auto by_name = OneNode(2).Running(0.5, {"a"}).With({.gpu_fraction = 0.5});
-  EXPECT_TRUE(Pick(*by_name, kPack).needs_pod_slot);
+  EXPECT_EQ(Pick(*by_name, kPack).pod_slots, 0);
+}
+
+TEST(GpuPickerTest, InKaiKnownDevicesNeedASlotAsWellUnlessTheirNameIsANumber) {  // spec 3 P6
+  constexpr GpuPicker::Options kAsKai{.pack = true, .slot_to_join = true};
+  const auto several = OneNode(2).With({.gpu_fraction = 0.5, .gpu_devices = 2});
+  EXPECT_EQ(Pick(*several, kAsKai).pod_slots, 1);
+  const auto old_style = OneNode(2).Running(0.5, {"0"}).With({.gpu_fraction = 0.5});
+  EXPECT_EQ(Pick(*old_style, kAsKai).pod_slots, 0);
+  const auto by_name = OneNode(2).Running(0.5, {"a"}).With({.gpu_fraction = 0.5});
+  EXPECT_EQ(Pick(*by_name, kAsKai).pod_slots, 1);
 }
 
 TEST(GpuPickerTest, PodsWithoutAGpuRequestFitOnAnySharedDevice) {  // spec 3 W8

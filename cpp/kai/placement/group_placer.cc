@@ -36,13 +36,15 @@ GroupPlacer::Result GroupPlacer::Place(PodGroupId group, Mode mode, Statement* s
   return result;
 }
 
-bool GroupPlacer::PlaceOn(PodId pod, NodeId node, Statement* statement) {
+bool GroupPlacer::PlaceOn(PodId pod, NodeId node, Statement* statement, const GpuList& gpus) {
   if (!IsWithinLimits(cluster_.pods().group[pod], {&pod, 1})) return false;
   const NodeAllowance allowance = AllowanceOf(pod);
   const NodeSubset only = NodeSubset::Of({node});
   const NodeSearch::Area area{.nodes = &only, .scores = nullptr};
   search_->Confine(&area);
+  search_->Prefer(gpus.empty() ? nullptr : &gpus);
   const NodeSearch::Found found = search_->Find(cluster_.pods().pod_class[pod], &allowance, pod);
+  search_->Prefer(nullptr);
   search_->Confine(nullptr);
   if (!found.node.valid()) return false;
   if (found.now && cluster_.pods().status[pod] == PodStatus::kPending) {

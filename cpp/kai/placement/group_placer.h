@@ -65,10 +65,13 @@ class GroupPlacer {
         options_(options),
         domains_(domains) {}
 
+  const Options& options() const { return options_; }
+
   Result Place(PodGroupId group, Mode mode, Statement* statement);
   // Places one pod on exactly this node: now, if it waits and there is room; otherwise pipelined.
-  // False: it does not fit, or a limit forbids it.
-  bool PlaceOn(PodId pod, NodeId node, Statement* statement);
+  // `gpus`: the devices that it shares if they have room. False: it does not fit, or a limit
+  // forbids it.
+  bool PlaceOn(PodId pod, NodeId node, Statement* statement, const GpuList& gpus = {});
   // The scores of all nodes for one pod, as if it were placed next and were not to share a domain.
   ScoreSheet ScoresOf(PodId pod) const {
     const NodeAllowance allowance = AllowanceOf(pod);

@@ -10,6 +10,7 @@
 #ifndef KAI_PLACEMENT_NODE_ROOM_H_
 #define KAI_PLACEMENT_NODE_ROOM_H_
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -50,22 +51,30 @@ class NodeRoom {
   bool HasDevices(PodClassId pod_class, NodeId node, Room room) const {
     return picker_.HasEnough(pod_class, node, room);
   }
-  // Whether the node has a slot for the pod, and one for the reservation pod of its device if
-  // needed.
+  // Whether the node has, now or later, a slot for the pod and the slots for reservation pods of
+  // its devices.
   bool HasPodSlots(PodClassId pod_class, NodeId node) const;
   // True: some shared device has room for the pod, and this matters.
   bool MayJoin(PodClassId pod_class, const ClassPlan& plan, NodeId node) const {
     return plan.may_join && picker_.Joins(pod_class, node);
   }
-  GpuPicker::Choice PickDevices(PodClassId pod_class, NodeId node, bool fits_now, PodId pod) const {
-    return picker_.Pick(pod_class, node, fits_now, pod);
-  }
+  GpuPicker::Choice PickDevices(PodClassId pod_class, NodeId node, bool fits_now, PodId pod) const;
+  // The same for these devices; empty if they have no room.
+  std::optional<GpuPicker::Choice> CheckDevices(PodClassId pod_class, NodeId node, bool fits_now,
+                                                const GpuList& gpus) const;
 
   // What the class takes of the node, without GPUs that its claims share with pods already on the
   // node (spec 3 D6). Valid until the next call.
   std::span<const double> RequestOn(PodClassId pod_class, NodeId node) const;
 
  private:
+  // True: the slots for the pod and for reservation pods of new devices are idle. KAI does not
+  // check this (spec 3 P6).
+  bool HasSlotsNow(NodeId node, int32_t more) const {
+    return !counts_slots_ || picker_.options().slot_to_join ||
+           cluster_.nodes().idle[node][kPodsSlot.index()] >= 1 + static_cast<double>(more);
+  }
+
   const Cluster& cluster_;
   GpuPicker picker_;
   bool counts_slots_;

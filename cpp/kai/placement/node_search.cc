@@ -200,7 +200,12 @@ bool NodeSearch::PacksGpus() const {
 NodeSearch::Found NodeSearch::On(NodeId node, bool fits_now) const {
   Found found{.node = node, .now = fits_now, .gpus = {}};
   if (!current_.plan->shares || !node.valid()) return found;
-  GpuPicker::Choice choice = room_.PickDevices(current_.pod_class, node, fits_now, current_.pod);
+  std::optional<GpuPicker::Choice> preferred;
+  if (preferred_ != nullptr)
+    preferred = room_.CheckDevices(current_.pod_class, node, fits_now, *preferred_);
+  GpuPicker::Choice choice =
+      preferred ? *std::move(preferred)
+                : room_.PickDevices(current_.pod_class, node, fits_now, current_.pod);
   found.now = fits_now && !choice.waits;
   found.gpus = std::move(choice.gpus);
   return found;
@@ -211,13 +216,21 @@ bool NodeSearch::SharingAllowed(NodeId node) const {
          (IsOffered(node) &&
           (current_.most_charge == kUnlimitedCharge ||
            cluster_.GpusRequestedOn(current_.pod_class, node) <= current_.most_charge) &&
-          room_.HasPodSlots(current_.pod_class, node));
+          ((preferred_ != nullptr &&
+            room_.CheckDevices(current_.pod_class, node, true, *preferred_)) ||
+           room_.HasPodSlots(current_.pod_class, node)));
 }
 
 bool NodeSearch::NodeAllows(NodeId node) const {
-  return std::ranges::all_of(current_.filters, [&](const Filter* filter) {
+  const bool allows = std::ranges::all_of(current_.filters, [&](const Filter* filter) {
     return filter->Check(current_.pod_class, node, nullptr);
   });
+  if (!allows || !only_lasting_) return allows;
+  const bool lasts = std::ranges::all_of(current_.filters, [&](const Filter* filter) {
+    return filter->Lasts(current_.pod_class, node);
+  });
+  any_passing_ = any_passing_ || !lasts;
+  return lasts;
 }
 
 bool NodeSearch::MustWait(NodeId node) const {

@@ -78,6 +78,18 @@ class NodeSearch final : public Listener {
   void OfferOnly(const IndexVector<NodeId, uint8_t>* nodes) { offered_ = nodes; }
   const IndexVector<NodeId, uint8_t>* offered() const { return offered_; }
 
+  // From now on, a node is refused if a filter allows it only because of pods that are leaving
+  // (true), or may be used (false).
+  void OnlyLasting(bool only) {
+    only_lasting_ = only;
+    any_passing_ = false;
+  }
+  // True: since the last call of OnlyLasting(), a node was refused for this reason alone.
+  bool RefusedPassing() const { return any_passing_; }
+  // From now on, a pod that shares GPUs gets these devices of a node, if they have room, before all
+  // others; null: any. For searches of one node.
+  void Prefer(const GpuList* gpus) { preferred_ = gpus; }
+
   // From now on, only these nodes are searched; null: all. Nodes without a score are left out (spec
   // 4 S3).
   struct Area {
@@ -196,6 +208,9 @@ class NodeSearch final : public Listener {
   std::vector<NodeId> fitting_;
   std::vector<double> domains_;
   const IndexVector<NodeId, uint8_t>* offered_ = nullptr;
+  bool only_lasting_ = false;
+  mutable bool any_passing_ = false;  // see RefusedPassing()
+  const GpuList* preferred_ = nullptr;
   std::optional<OrderedNodes> area_;  // the nodes that the search is confined to
   bool has_bands_ = false;            // domains of the area differ in score
   Explanations explanations_;

@@ -463,6 +463,7 @@ class ThreeWays {
     plain.always_scan = true;
     scan_ = MakeSearch(rooms_.cluster(), plain);
     rooms_.statement().Listen({&rooms_.usage(), &rooms_.order(), &rooms_.search(), &scan_->search});
+    rooms_.statement().CountReservations(options.filters);
     // The oracle's world uses the time from the start (spec 2 S2).
     const PodColumns& pods = rooms_.cluster().pods();
     const int64_t threshold_ns = rooms_.cluster().params().stuck_in_releasing_threshold_ns;

@@ -12,6 +12,7 @@
 
 #include <memory>
 
+#include "kai/model/claims/claim_answers.h"
 #include "kai/model/columns/cluster.h"
 #include "kai/model/reasons/refusal.h"
 
@@ -32,7 +33,9 @@ std::unique_ptr<PodCheck> MakeVolumeClaimCheck(const Cluster& cluster);  // spec
 std::unique_ptr<PodCheck> MakeConfigMapCheck(const Cluster& cluster);    // spec 3 P13
 std::unique_ptr<PodCheck> MakeLargestNodeCheck(const Cluster& cluster);  // spec 3 P14
 // Belongs to the plugin dynamicresources; comes after those of predicates.
-std::unique_ptr<PodCheck> MakeResourceClaimCheck(const Cluster& cluster);  // spec 3 D5
+std::unique_ptr<PodCheck> MakeResourceClaimCheck(
+    const Cluster& cluster,
+    ClaimBudgets budgets = ClaimBudgets::kSmall);  // spec 3 D5
 
 }  // namespace kai
 

@@ -269,19 +269,18 @@ TEST_P(EvictionPropertyTest, AProtectedGroupLosesAtMostPodsAboveItsMinimum) {
       running[pod_set] =
           as_kai() ? sets.counts[pod_set].active_used() : sets.counts[pod_set].active_allocated();
     }
-    // A waiting pod that gets the place of a leaving one compensates for it.
+    // A waiting pod that starts compensates for one that leaves; as KAI, also one that has to wait.
     for (const CycleLog::Decision& decision : plan.decisions) {
-      if (decision.kind != Kind::kEvict && pods.status[decision.pod] == PodStatus::kPending)
+      const bool starts = decision.kind == Kind::kBind;
+      if ((starts || (as_kai() && decision.kind == Kind::kPipeline)) &&
+          pods.status[decision.pod] == PodStatus::kPending)
         ++running[pods.pod_set[decision.pod]];
     }
     std::map<std::pair<PodGroupId, SubGroupId>, int32_t> taken;  // by group and sub-group
     for (const CycleLog::Decision& decision : plan.decisions) {
       const PodGroupId group = pods.group[decision.pod];
       const SubGroupId pod_set = pods.pod_set[decision.pod];
-      if (decision.kind != Kind::kEvict) {
-        if (!as_kai() && pods.status[decision.pod] != PodStatus::kPending) ++running[pod_set];
-        continue;
-      }
+      if (decision.kind != Kind::kEvict) continue;
       if (!as_kai()) --running[pod_set];
       if (decision.action != "preempt" && decision.action != "reclaim") continue;
       const int32_t lost = ++taken[std::pair(decision.for_group, pod_set)];
@@ -358,6 +357,35 @@ TEST_P(EvictionPropertyTest, GangsAreEvictedWholeOrKeepTheirMinimum) {
       const SubGroupId root = cluster.pod_groups().root[group];
       if (!IsWhole(cluster, root, before) || left[group] == 0) continue;
       EXPECT_TRUE(IsWhole(cluster, root, after)) << cluster.PodGroupName(group);
+    }
+  });
+}
+
+TEST_P(EvictionPropertyTest, PodsGetPlacesOnlyIfTheirGangIsWholeWithoutLeavingPods) {
+  if (as_kai()) return;
+  ForPlans(250, [&](const Plan& plan, const Sample&, const Config&) {
+    const Cluster& cluster = *plan.cluster;
+    const PodColumns& pods = cluster.pods();
+    std::set<PodId> active;
+    for (const PodId pod : pods.name.ids()) {
+      if (IsActiveAllocated(pods.status[pod])) active.insert(pod);
+    }
+    std::set<PodId> placed;
+    for (const CycleLog::Decision& decision : plan.decisions) {
+      if (decision.kind == Kind::kEvict) {
+        active.erase(decision.pod);
+      } else {
+        active.insert(decision.pod);
+        placed.insert(decision.pod);
+      }
+    }
+    std::map<SubGroupId, int32_t> after;
+    for (const PodId pod : active) {
+      if (pods.pod_set[pod].valid()) ++after[pods.pod_set[pod]];
+    }
+    for (const PodId pod : placed) {
+      for (SubGroupId set = pods.pod_set[pod]; set.valid(); set = cluster.sub_groups().parent[set])
+        EXPECT_TRUE(IsWhole(cluster, set, after)) << cluster.PodName(pod);
     }
   });
 }

@@ -119,7 +119,8 @@ class Describer {
       tried = answers->second;
     const std::span<const PodGroupId> groups = cycle_.GroupsOf(id);
     const bool has_one_outcome = tried.empty() || (tried.size() == 1 && tried[0] == groups[0]);
-    if (has_one_outcome && !some_changed && cycle_.log->spent_searches.empty()) {
+    if (has_one_outcome && !some_changed && cycle_.log->spent_searches.empty() &&
+        (cycle_.unkept == nullptr || !cycle_.unkept->any())) {
       Describe(groups[0], groups[0]);
       for (const PodGroupId group : groups.subspan(1)) outcomes_.Share(group, groups[0]);
       return;
@@ -135,13 +136,18 @@ class Describer {
       }
       if (some_changed && cycle_.classes->HasChanged(group)) continue;
       if (!like.valid()) like = group;
-      if (known.valid() && !cycle_.log->Has(group, CycleLog::kBudgetSpent)) {
+      if (known.valid() && !HasReasonOfItsOwn(group)) {
         outcomes_.Share(group, known);
         continue;
       }
       Describe(group, like);
-      if (!cycle_.log->Has(group, CycleLog::kBudgetSpent)) known = group;
+      if (!HasReasonOfItsOwn(group)) known = group;
     }
+  }
+
+  bool HasReasonOfItsOwn(PodGroupId group) const {
+    return cycle_.log->Has(group, CycleLog::kBudgetSpent) ||
+           cycle_.log->Has(group, CycleLog::kHeldOff);
   }
 
   // The group gets the reasons that were found for `like`.
@@ -204,6 +210,13 @@ class Describer {
     outcome->has_errors_event = true;
     const size_t end = outcome->reasons.size();
     DescribeBudget(group, outcome);
+    if (cycle_.log->Has(group, CycleLog::kHeldOff)) {
+      const UnkeptPromise& unkept = *cycle_.unkept->Of(group);
+      Add(
+          PreemptionDelay{
+              .delay_ns = unkept.DelayNs(), .end_ns = unkept.EndNs(), .unkept = unkept.times},
+          outcome);
+    }
     DescribeWhatKeepsOut(group, has_errors, outcome);
     if (cycle_.order->CountOf(group, PodStatus::kPending) > 0)
       ListWaitingPods(group, begin, end, outcome);

@@ -121,8 +121,10 @@ struct Plan {
   CycleTime::Holds holds;  // the times for which the same objects give the same plan
   std::vector<CycleLog::Decision> decisions;
   std::vector<KeptPlace> kept_promises;  // of the places that the cycle was given
-  std::vector<QueueUse> queue_uses;      // CycleLog::queue_uses
-  std::vector<GpuList> shared_gpus;      // CycleLog::shared_gpus
+  // Groups that lost the room for which pods were evicted, unordered.
+  std::vector<UnkeptPromise> unkept_promises;
+  std::vector<QueueUse> queue_uses;  // CycleLog::queue_uses
+  std::vector<GpuList> shared_gpus;  // CycleLog::shared_gpus
   // NUMA zones of the pods of decisions (CycleLog::Decision::zones).
   std::vector<ZoneLedger::Record> zones;
   // What is left of NUMA zones after the decisions, by node, in the layout of NumaNode.
@@ -152,6 +154,8 @@ struct Plan {
   };
   std::vector<Stamped> stamped;
   GroupOutcome OutcomeOf(PodGroupId group) const;  // empty if none was described
+  // Groups that consolidation did not move because of a bare pod, the oldest first.
+  std::vector<PodGroupId> bare_groups;
   // Shared with equal plans; null without Session::Options::explains.
   std::shared_ptr<const GroupOutcomes> outcomes;
   IndexVector<QueueId, QueueShare> queues;  // beside what the cluster has about them

@@ -104,6 +104,12 @@ std::string DecidedText(const Plan& plan) {
   for (const KeptPlace& kept : plan.kept_promises)
     StrAppend(&text, "\nkeeps ", kept.place, " ",
               kept.pod.valid() ? cluster.PodName(kept.pod) : "");
+  lines.clear();
+  for (const UnkeptPromise& each : plan.unkept_promises) {
+    lines.insert(StrCat("\n", cluster.PodGroupName(each.group), " got no room, ", each.times, " ",
+                        each.since_ns));
+  }
+  for (const std::string& line : lines) text += line;
   AppendNumbers(plan, &text);
   return text;
 }

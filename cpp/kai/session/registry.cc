@@ -27,10 +27,15 @@ std::shared_ptr<PolicyTables> MakePolicyTables(const Config& config, const Clust
 
 namespace {
 
+ClaimBudgets BudgetsOf(const Config& config) {
+  return config.switches.on(Switch::kClaimBudgets) ? ClaimBudgets::kSmall
+                                                   : ClaimBudgets::kOfKubernetes;
+}
+
 void AddPredicates(const Config& config, const Cluster& cluster,
                    std::vector<std::unique_ptr<Filter>>* out) {
   std::vector<std::unique_ptr<Filter>>& filters = *out;
-  filters.push_back(MakeResourceTypeFilter(cluster));
+  filters.push_back(MakeResourceTypeFilter(cluster, !config.switches.on(Switch::kClaimsOnlyNodes)));
   filters.push_back(MakeGpuMemoryFilter(cluster));
   filters.push_back(MakeNodeStateFilter(cluster));
   filters.push_back(MakeTaintFilter(cluster));
@@ -56,7 +61,8 @@ std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Clu
   if (cluster.storage().any_need) filters.push_back(MakeStorageFilter(cluster));
   if (config.HasPlugin("predicates")) AddPredicates(config, cluster, &filters);
   if (zones != nullptr) filters.push_back(MakeNumaFilter(zones));
-  if (config.HasPlugin("dynamicresources")) filters.push_back(MakeResourceClaimFilter(cluster));
+  if (config.HasPlugin("dynamicresources"))
+    filters.push_back(MakeResourceClaimFilter(cluster, BudgetsOf(config)));
   for (size_t i = 0; tables != nullptr && i < tables->policies().filters().size(); ++i)
     filters.push_back(MakeTableFilter(cluster, tables, i, /*listens=*/i == 0));
   return filters;
@@ -79,7 +85,8 @@ std::vector<std::unique_ptr<PodCheck>> MakePodChecks(const Config& config, const
     checks.push_back(MakeConfigMapCheck(cluster));
     checks.push_back(MakeLargestNodeCheck(cluster));
   }
-  if (config.HasPlugin("dynamicresources")) checks.push_back(MakeResourceClaimCheck(cluster));
+  if (config.HasPlugin("dynamicresources"))
+    checks.push_back(MakeResourceClaimCheck(cluster, BudgetsOf(config)));
   return checks;
 }
 
@@ -139,7 +146,8 @@ NodeSearch::Options SearchOptions(const Config& config, bool always_scan) {
           .room = {.devices = {.pack = config.HasPlugin("gpupack"),
                                .spread = config.HasPlugin("gpuspread"),
                                .start_on_idle = config.extras.on(Extra::kStartOnIdleGpu),
-                               .bind_held = !config.switches.on(Switch::kHeldGpus)},
+                               .bind_held = !config.switches.on(Switch::kHeldGpus),
+                               .slot_to_join = !config.switches.on(Switch::kReservationSlots)},
                    .pod_slots = config.HasPlugin("predicates")}};
 }
 
@@ -265,8 +273,10 @@ CycleRules::CycleRules(const Config& config)
       generators(GeneratorsOf(config)),
       has_queue_numbers(config.HasPlugin("proportion")),
       gives_claims(config.HasPlugin("dynamicresources")),
-      keeps_promises(config.switches.on(Switch::kPromises) &&
-                     Contains(config.actions, "allocate")) {
+      counts_reservations(config.switches.on(Switch::kReservationSlots) &&
+                          config.HasPlugin("predicates")),
+      keeps_promises(config.switches.on(Switch::kPromises) && Contains(config.actions, "allocate")),
+      minds_unkept_promises(keeps_promises && config.switches.on(Switch::kUnkeptPromises)) {
   for (const std::string& name : config.actions) actions.emplace_back(name, MakerOf(name, config));
 }
 

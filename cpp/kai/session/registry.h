@@ -67,7 +67,10 @@ struct CycleRules {
   std::vector<ScenarioGenerator> generators;
   bool has_queue_numbers = true;
   bool gives_claims = true;
-  bool keeps_promises = true;  // the next cycle keeps promised places
+  bool counts_reservations = true;  // new shared devices take pod slots for reservation pods
+  bool keeps_promises = true;       // the next cycle keeps promised places
+  // A group that lost the room of its victims evicts nothing for a while.
+  bool minds_unkept_promises = true;
   // By name, in order; an action keeps no state between cycles.
   std::vector<std::pair<std::string, std::function<std::unique_ptr<Action>()>>> actions;
 };

@@ -5,6 +5,7 @@
 
 #include "kai/base/saturating.h"
 #include "kai/base/text.h"
+#include "kai/session/arguments.h"
 #include "kai/session/outcome.h"
 #include "kai/session/ranks.h"
 
@@ -41,8 +42,9 @@ class Laps {
 void MarkOverduePods(const Cluster& cluster, CycleTime* time, Statement* statement) {
   const int64_t threshold_ns = cluster.params().stuck_in_releasing_threshold_ns;
   for (const PodId pod : cluster.pods().leaving) {
+    const int64_t after_ns = AddSaturating(threshold_ns, 1);
     const int64_t overdue_ns =
-        AddSaturating(AddSaturating(cluster.pods().deletion_ns[pod], threshold_ns), 1);
+        time->EndOf(AddSaturating(cluster.pods().deletion_ns[pod], after_ns), after_ns);
     if (time->HasCome(overdue_ns, WakeReason::kPodOverdue)) statement->MarkStuck(pod);
   }
 }
@@ -53,6 +55,15 @@ void Listen(Statement* statement, QueueUsage* usage, CycleRooms* rooms, ScoreWat
   if (watch != nullptr) listeners.push_back(watch);
   statement->Listen(std::move(listeners));
   rooms->search.Watch(watch);
+}
+
+// How the statement counts and undoes changes, and when a place is the same as before.
+void SetRules(const Config& config, const CycleRules& rules, bool keeps_traces, Cluster* cluster,
+              Statement* statement) {
+  statement->CountReservations(rules.counts_reservations);
+  if (keeps_traces) statement->UndoWith(MakeCountingUndo(cluster, rules.counts_reservations));
+  statement->Recognize({.in_any_order = config.switches.on(Switch::kDeviceOrder),
+                        .all = config.switches.on(Switch::kPassedDevices)});
 }
 
 // Called before and after promised places are kept: for a pod with a promise the first one counts,
@@ -105,8 +116,10 @@ void TakeFrom(const CycleView& cycle, const CycleRules& rules, Plan* plan) {
   plan->queues = cycle.shares->table().shares;
   if (rules.gives_claims) plan->claims = std::move(log->claims);
   plan->decisions = std::move(log->decisions);
+  if (cycle.unkept != nullptr) plan->unkept_promises = cycle.unkept->All();
   plan->queue_uses = std::move(log->queue_uses);
   plan->shared_gpus = std::move(log->shared_gpus);
+  plan->bare_groups = std::move(log->bare_groups);
   plan->spent_searches = std::move(log->spent_searches);
 }
 
@@ -128,17 +141,16 @@ absl::Status ClusterIsPlanned() {
 
 absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
                                   const Clock* stopwatch) const {
-  return Run(std::move(cluster), now_ns, stopwatch, nullptr, {});
+  return Run(std::move(cluster), CycleTime(now_ns), stopwatch, nullptr, {});
 }
 
-absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
+absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, CycleTime time,
                                   const Clock* stopwatch, std::unique_ptr<CycleRooms>* kept,
-                                  std::span<const PromisedPlace> promised) const {
+                                  const Promised& promised) const {
   Laps laps(stopwatch);
   Plan plan;
   plan.cluster = cluster;
-  plan.now_ns = now_ns;
-  CycleTime time(now_ns);
+  plan.now_ns = time.now_ns();
 
   // Declared first: listeners must outlive the statement, whose rollback notifies them.
   std::optional<QueueUsage> usage;
@@ -155,11 +167,9 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   if (rooms == nullptr)
     rooms = std::make_unique<CycleRooms>(config_, *cluster, options_.always_scan, sharing);
   rooms->order.Begin();
-  const GroupOrders orders(config_, *cluster, *rooms, now_ns);
+  const GroupOrders orders(config_, *cluster, *rooms, time.now_ns());
   Listen(statement.get(), &*usage, rooms.get(), options_.watch);
-  if (keeps_traces) statement->UndoWith(MakeCountingUndo(cluster.get()));
-  statement->Recognize({.in_any_order = config_.switches.on(Switch::kDeviceOrder),
-                        .all = config_.switches.on(Switch::kPassedDevices)});
+  SetRules(config_, rules_, keeps_traces, cluster.get(), statement.get());
   MarkOverduePods(*cluster, &time, statement.get());
   statement->Settle();  // this part is not an attempt
 
@@ -167,6 +177,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   GroupPlacer placer(*cluster, &rooms->order, &shares, &rooms->search, rules_.placer,
                      rooms->domains.get());
   CycleLog log(*cluster);
+  UnkeptPromises unkept(promised.unkept);
   CycleView cycle{.cluster = cluster.get(),
                   .time = &time,
                   .statement = statement.get(),
@@ -183,13 +194,14 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .budgets = &config_.budgets,
                   .stopwatch = stopwatch,
                   .switches = &config_.switches,
+                  .unkept = rules_.minds_unkept_promises ? &unkept : nullptr,
                   // A search that skips scenarios would leave other traces than KAI's.
                   .plain_search = options_.plain_search || keeps_traces,
                   .explains = options_.explains,
                   .log = &log};
   cycle.worklist.keys = keys.raw();
   ReportStart(placer, options_.watch);
-  if (rules_.keeps_promises) KeepPromises(cycle, promised, &plan.kept_promises);
+  if (rules_.keeps_promises) KeepPromises(cycle, promised.places, &plan.kept_promises);
   ReportStart(placer, options_.watch);
   laps.Lap("open");
   if (absl::Status status = RunActions(rules_, *rooms, &cycle, &laps); !status.ok()) return status;
@@ -210,6 +222,15 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   laps.Lap("close");
   plan.timing_ns = laps.Finish();
   return plan;
+}
+
+bool Session::GroupsTakeTurns(const Cluster& cluster) const {
+  if (config_.policies != nullptr && config_.policies->orders_groups()) return true;
+  if (config_.HasPlugin("joborder") && JobOrderOptionsOf(config_).preempts) return true;
+  const auto is_used = [](const QuotaVector& used) {
+    return std::ranges::any_of(used, [](double part) { return part > 0; });
+  };
+  return std::ranges::any_of(cluster.queues().past_usage.raw(), is_used);
 }
 
 }  // namespace kai

@@ -16,6 +16,7 @@
 #include <span>
 
 #include "absl/status/statusor.h"
+#include "kai/actions/cycle_time.h"
 #include "kai/actions/promises.h"
 #include "kai/base/clock.h"
 #include "kai/session/config.h"
@@ -54,14 +55,17 @@ class Session {
   absl::StatusOr<Plan> Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
                            const Clock* stopwatch) const;
   // Uses the rooms that the previous cycle left, and leaves rooms for the next one. `kept` may hold
-  // null before (then rooms are built) and afterwards. `promised`: places that earlier cycles
-  // promised (actions/promises.h).
-  absl::StatusOr<Plan> Run(std::shared_ptr<Cluster> cluster, int64_t now_ns, const Clock* stopwatch,
-                           std::unique_ptr<CycleRooms>* kept,
-                           std::span<const PromisedPlace> promised) const;
+  // null before (then rooms are built) and afterwards. `promised`: by earlier cycles
+  // (actions/promises.h). `time` has not been compared with any other yet.
+  absl::StatusOr<Plan> Run(std::shared_ptr<Cluster> cluster, CycleTime time, const Clock* stopwatch,
+                           std::unique_ptr<CycleRooms>* kept, const Promised& promised) const;
 
   // True if the next cycle keeps the places that a cycle promises.
   bool KeepsPromises() const { return rules_.keeps_promises; }
+
+  // True if groups get room from each other in turns: by past usage, or by an order that decides
+  // about preemption.
+  bool GroupsTakeTurns(const Cluster& cluster) const;
 
   const Config& config() const { return config_; }
 

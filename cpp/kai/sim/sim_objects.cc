@@ -49,6 +49,7 @@ PodGroupRow SimObjects::GroupRow(const SimJob& job, const Stamps& stamps) const 
 
 PodRow SimObjects::GivenRow(const SimJob& job, PodState state) const {
   PodRow row = GivenTo(job).pods[static_cast<size_t>(state.number)].row;
+  row.bare = false;  // in a simulation, every pod that is evicted comes back
   if (state.generation > 0) {
     // Claims and volumes refer to their pod by UID, so such a pod keeps it.
     if (row.claims.empty() && row.volumes.empty() && row.extended_claim.empty())

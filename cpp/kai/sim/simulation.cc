@@ -286,7 +286,7 @@ absl::Status Simulation::Cycle() {
   ++timeline_.cycles;
   ++cycles_now_;
   const int64_t began_ns = stopwatch_.NowNs();
-  absl::StatusOr<Engine::PlanPtr> plan = engine_.Plan(options_.start_ns + now_ns_, nullptr);
+  absl::StatusOr<Engine::PlanPtr> plan = engine_.Plan(date_ns(), nullptr);
   timeline_.engine_ns += stopwatch_.NowNs() - began_ns;
   KAI_RETURN_IF_ERROR(plan.status());
   CarryOut(**plan);

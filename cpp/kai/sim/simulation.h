@@ -53,7 +53,11 @@ class Simulation {
   // Ends the simulation now; stays that have not ended are recorded with that reason.
   void Stop();
 
+  // All objects as they are now, for a plan that explains why jobs wait.
+  ClusterRows State() { return engine_.Rows(); }
+
   int64_t now_ns() const { return now_ns_; }
+  int64_t date_ns() const { return options_.start_ns + now_ns_; }  // since 1970
   int64_t jobs_ended() const { return jobs_ended_; }
   // Complete after the end or Stop().
   const Timeline& timeline() const { return timeline_; }

@@ -187,6 +187,12 @@ std::string PreemptionDelayNotElapsed(int64_t delay_ns, int64_t end_ns) {
                 ") and may not trigger evictions before ", Second(end_ns));
 }
 
+std::string PromisesUnkept(int64_t times, int64_t end_ns) {
+  return StrCat("Workload lost the room of the last pods that were evicted for it",
+                times > 1 ? StrCat(" (", times, " times in a row)") : "",
+                " and may not trigger evictions before ", Second(end_ns));
+}
+
 std::string NoNodeForPod(std::string_view pod, std::string_view why) {
   return StrCat("Resources were not found for pod ", pod, " due to: ", why);
 }
@@ -251,6 +257,16 @@ std::string NoDeviceClass(std::string_view device_class, std::string_view claim,
                           std::string_view request) {
   return StrCat("device class ", device_class, " does not exist for claim ", claim, " request ",
                 request);
+}
+
+std::string SelectorsCostTooMuch(std::string_view claim, size_t devices, int64_t budget) {
+  return StrCat(
+      "resource claim ", claim,
+      ": its selector costs too much: the expressions of its requests and device classes"
+      " take more than ",
+      budget, " steps for the ", devices,
+      " device(s) of the cluster; make them simpler, for example without all(), exists() or"
+      " map() inside each other");
 }
 
 std::string ClaimIsElsewhere(std::string_view claim, std::string_view node) {

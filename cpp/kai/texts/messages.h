@@ -103,6 +103,8 @@ std::string StaleJob(std::span<const StalePodSet> pod_sets);  // all pod sets of
 std::string Second(int64_t ns_since_1970);
 // spec 2 D2. `end_ns`: the end of the delay, since 1970.
 std::string PreemptionDelayNotElapsed(int64_t delay_ns, int64_t end_ns);
+// Not in KAI, which keeps no promises.
+std::string PromisesUnkept(int64_t times, int64_t end_ns);
 
 // spec 2 P6
 std::string NoNodeForPod(std::string_view pod, std::string_view why);
@@ -127,6 +129,8 @@ std::string ClaimOfOtherQueue(std::string_view pod, std::string_view claim, std:
 // `claim`: "namespace/name"
 std::string NoDeviceClass(std::string_view device_class, std::string_view claim,
                           std::string_view request);
+// Not in KAI.
+std::string SelectorsCostTooMuch(std::string_view claim, size_t devices, int64_t budget);
 // spec 3 D7: why a node is not possible; `claim`: "namespace/name".
 std::string ClaimIsElsewhere(std::string_view claim, std::string_view node);
 std::string NoDevicesForClaims(std::string_view node);

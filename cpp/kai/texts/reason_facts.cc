@@ -180,7 +180,9 @@ struct Members {
   Facts operator()(const OverLimit& each) const { return Of(each, cluster); }
   Facts operator()(const OverQuota& each) const { return Of(each, cluster); }
   Facts operator()(const PreemptionDelay& each) const {
-    return {{"delay", FormatDuration(each.delay_ns)}, {"until", messages::Second(each.end_ns)}};
+    return {{"delay", FormatDuration(each.delay_ns)},
+            {"until", messages::Second(each.end_ns)},
+            {"unkept_promises", each.unkept}};
   }
   Facts operator()(const NoSuchTopology& each) const {
     return {{"topology", Text(each.topology, cluster)}};

@@ -156,6 +156,8 @@ std::string TextOf(const ClaimRefusal& refusal, PodId pod, const Cluster& cluste
                                          TextIfAny(refusal.queue_label, cluster));
     case ClaimRefusalKind::kNoDeviceClass:
       return messages::NoDeviceClass(refusal.device_class, claim, refusal.request);
+    case ClaimRefusalKind::kSelectorsCostTooMuch:
+      return messages::SelectorsCostTooMuch(claim, refusal.devices, refusal.budget);
   }
   return "";
 }
@@ -302,7 +304,9 @@ std::string MessageOf(const Reason& reason, PodGroupId group, const Cluster& clu
           [&](const OverLimit& each) { return TextOf(each, cluster); },
           [&](const OverQuota& each) { return TextOf(each, cluster); },
           [&](const PreemptionDelay& each) {
-            return messages::PreemptionDelayNotElapsed(each.delay_ns, each.end_ns);
+            return each.unkept > 0
+                       ? messages::PromisesUnkept(each.unkept, each.end_ns)
+                       : messages::PreemptionDelayNotElapsed(each.delay_ns, each.end_ns);
           },
           [&](const NoSuchTopology& each) {
             return messages::NoSuchTopology(cluster.Text(each.topology));

@@ -37,6 +37,9 @@ inline constexpr std::string_view kSingleMigStrategy =
 inline constexpr std::string_view kNoMigNode = "MIG job cannot be scheduled on non-MIG node";
 inline constexpr std::string_view kSharedOnDraNode =
     "fractional/shared GPU pods are not yet supported on DRA-only nodes";
+inline constexpr std::string_view kClaimsOnlyNode =  // not in KAI
+    "the node's GPUs are devices of claims; the pod needs a ResourceClaim, or a DeviceClass with "
+    "extendedResourceName";
 inline constexpr std::string_view kNotEnoughPodSlots = "node(s) pod number exceeded";
 inline constexpr std::string_view kNoFreePorts =
     "node(s) didn't have free ports for the requested pod ports";

@@ -30,6 +30,7 @@ constexpr std::array<Row, Refusal::kVolumes + 1> kRows = {{
     {Refusal::kSingleMigStrategy, {"mig_strategy_single", messages::kSingleMigStrategy}},
     {Refusal::kNoMigNode, {"no_mig", messages::kNoMigNode}},
     {Refusal::kSharedOnDraNode, {"shared_gpus_on_dra_node", messages::kSharedOnDraNode}},
+    {Refusal::kClaimsOnlyNode, {"gpus_only_for_claims", messages::kClaimsOnlyNode}},
     {Refusal::kGpuMemoryUnknown, {"gpu_memory_unknown", messages::kGpuMemoryUnknown}},
     {Refusal::kNotEnoughGpuMemory, {"gpu_memory", messages::kNotEnoughGpuMemory}},
     {Refusal::kNotEnoughPodSlots, {"pod_slots", messages::kNotEnoughPodSlots}},
@@ -82,9 +83,15 @@ std::string_view WordOf(VolumeRefusal::Kind kind) {
 }
 
 std::string_view WordOf(ClaimRefusalKind kind) {
-  static constexpr std::string_view kWords[] = {
-      "",          "not_served",     "not_made_yet",      "not_found",
-      "consumers", "no_queue_label", "wrong_queue_label", "no_device_class"};
+  static constexpr std::string_view kWords[] = {"",
+                                                "not_served",
+                                                "not_made_yet",
+                                                "not_found",
+                                                "consumers",
+                                                "no_queue_label",
+                                                "wrong_queue_label",
+                                                "no_device_class",
+                                                "selector_costs"};
   return kWords[static_cast<size_t>(kind)];
 }
 

@@ -11,12 +11,23 @@ from typing import Any
 
 from kai.admission import fields, gpus, keys_of, shape
 from kai.admission.finding import Finding, refusal
+from kai.admission.naming import name_refusals, same_name
 from kai.admission.pods import Pod
+from kai.admission.queues import queue_refusals
 from kai.api import keys, quantities
 from kai.api.reading import at, labels_of, mapping
-from kai.api.rules import shown
+from kai.api.rules import written
 
-__all__ = ["check", "doubts", "node_refusals", "priorities", "queue_refusals", "refusals"]
+__all__ = [
+    "check",
+    "doubts",
+    "name_refusals",
+    "node_refusals",
+    "priorities",
+    "queue_refusals",
+    "refusals",
+    "same_name",
+]
 
 
 def check(pod: Pod) -> Iterator[Finding]:
@@ -39,18 +50,6 @@ def refusals(pods: Iterable[Pod], *, scheduler: str) -> Iterator[Finding]:
                 yield finding
 
 
-def queue_refusals(queue: Mapping[str, Any]) -> Iterator[Finding]:
-    """Why KAI's webhook would refuse a Queue (spec 5 A7), unless a cluster has accepted it."""
-    accepted = at(queue, "metadata", "resourceVersion")
-    if not accepted and at(queue, "spec", "resources") is None:
-        yield refusal(
-            "queue-without-resources",
-            ("spec", "resources"),
-            "is missing, and KAI refuses the Queue: resources must be specified",
-            "write gpu, cpu and memory, each with quota and limit; -1 means no limit",
-        )
-
-
 def node_refusals(node: Mapping[str, Any]) -> Iterator[Finding]:
     """Amounts of a node that are too large for Kubernetes; the reader reports other errors."""
     for part in ("capacity", "allocatable"):
@@ -59,19 +58,35 @@ def node_refusals(node: Mapping[str, Any]) -> Iterator[Finding]:
                 yield refusal(
                     "quantity-refused",
                     ("status", part, name),
-                    f"{name} is {shown(amount)}, which is more than the largest amount of"
+                    f"{name} is {written(amount)}, which is more than the largest amount of"
                     " Kubernetes, 2^63 - 1",
                     "write a smaller amount",
                 )
 
 
-def doubts(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Finding]:
-    """Unknown names in a manifest and its pods: fields, and keys that resemble KAI's."""
+def doubts(
+    manifest: Mapping[str, Any], pods: Iterable[Pod], *, scheduler: str
+) -> Iterator[Finding]:
+    """Unknown names in a manifest and its pods: fields, and names that resemble KAI's.
+
+    scheduler: keys and resources of pods with another schedulerName are meant for other programs.
+    """
     pods = list(pods)
-    yield from keys_of.check(mapping(manifest.get("metadata")), ("metadata",))
+    ours = [pod for pod in pods if pod.scheduler in (None, "", scheduler)]
+    metadata = mapping(manifest.get("metadata"))
+    if any(pod.metadata_at == ("metadata",) for pod in pods):
+        pass  # a bare pod: see below
+    elif ours:
+        has_gpu = all(map(gpus.has_gpu, ours))
+        yield from keys_of.check(metadata, ("metadata",), "workload", has_gpu=has_gpu)
+    else:
+        yield from keys_of.check(metadata, ("metadata",))
     for pod in pods:
-        if pod.metadata_at != ("metadata",):
-            yield from keys_of.check(pod.metadata, pod.metadata_at)
+        owner: keys_of.Owner = "pod" if pod in ours else "other"
+        own = pod.metadata if pod.own is None else pod.own
+        yield from keys_of.check(own, pod.metadata_at, owner, has_gpu=gpus.has_gpu(pod))
+        if pod in ours:
+            yield from gpus.unknown_resources(pod)
     yield from fields.of_manifest(manifest, pods)
 
 

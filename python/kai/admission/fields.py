@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -131,6 +131,42 @@ _OF_OTHERS: Mapping[str, Fields] = {
 """Of `spec` of other projects' kinds: those with numbers of pods, and most others."""
 
 
+_IN_PLACE = "write labels and annotations here, without metadata"
+_NO_TEMPLATE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+    "InferenceService": {
+        f"spec.{part}": {
+            "metadata": _IN_PLACE,
+            "spec": "write its fields here: a component has the fields of a pod's spec",
+            "template": "write labels, annotations and the fields of a pod's spec here",
+            "resources": "write them in model or in a container",
+        }
+        for part in ("predictor", "transformer", "explainer")
+    },
+    **{
+        kind: {
+            f"{path}.{part}": {
+                "metadata": _IN_PLACE,
+                "resources": "write cores, memory and gpu: {name: nvidia.com/gpu, quantity: 1}",
+                "spec": "write its fields here",
+            }
+            for part in ("driver", "executor")
+        }
+        for kind, path in (
+            ("SparkApplication", "spec"),
+            ("ScheduledSparkApplication", "spec.template"),
+        )
+    },
+    "PodCliqueSet": {"spec.template.cliques": {"metadata": _IN_PLACE}},
+    "DynamoGraphDeployment": {
+        f"spec.services.{_ANY}": {
+            "metadata": "write extraPodMetadata",
+            "template": "write extraPodMetadata and extraPodSpec",
+        }
+    },
+}
+"""Fields of pod templates that are missing where a kind describes its pods otherwise, by path."""
+
+
 def check(kind: str, spec: object) -> Iterator[Finding]:
     """Fields of `spec` that the kind does not have; of kinds that are not KAI's none."""
     if kind in SPECS:
@@ -157,6 +193,12 @@ def of_manifest(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Fi
         yield from check(kind, manifest.get("spec"))
     elif kind in _OF_OTHERS:
         yield from _nearly(kind, manifest.get("spec"), _OF_OTHERS[kind], ("spec",))
+    elif kind in _NO_TEMPLATE:
+        for path, wrong in _NO_TEMPLATE[kind].items():
+            for where, fields in _found_at(manifest, path.split(".")):
+                for name in (each for each in wrong if each in fields):
+                    message = f"{kind} has no field {name} here: the API server drops it"
+                    yield warning("field-unknown", (*where, name), message, wrong[name])
     elif not group:
         return
     yield from _typed(kind, mapping(manifest.get("metadata")), "ObjectMeta", ("metadata",))
@@ -206,6 +248,20 @@ def _nearly(kind: str, value: object, known: Fields, where: Path) -> Iterator[Fi
                     yield from _nearly(kind, inner, below, (*here, field))
             elif difflib.get_close_matches(str(field), set(known) - set(mapping(each)), 1, 0.8):
                 yield _unknown(kind, field, known, here)
+
+
+def _found_at(
+    value: object, path: Sequence[str], where: Path = ()
+) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """The mappings at a path; the items of a list are each at the path of the list."""
+    if isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _found_at(each, path, (*where, index))
+    elif isinstance(value, Mapping) and not path:
+        yield where, value
+    elif isinstance(value, Mapping):
+        for key in value if path[0] == _ANY else path[:1]:
+            yield from _found_at(value.get(key), path[1:], (*where, key))
 
 
 _SHORT = 12  # a sentence lists at most this many names

@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from kai.admission import misspelt, shape
 from kai.admission.finding import Edit, Finding, Path, error, refusal, warning
 from kai.admission.pods import Container, Pod, amounts, environment
 from kai.api import keys, quantities, rules
@@ -24,42 +25,81 @@ VISIBLE_DEVICES = keys.VISIBLE_DEVICES_ENV
 
 def shares(pod: Pod) -> bool:
     """Whether the pod requests a part of a GPU, with a valid value or not."""
-    return keys.GPU_FRACTION_ANNOTATION in pod.annotations or (
-        keys.GPU_MEMORY_ANNOTATION in pod.annotations
+    return any(key in pod.annotations for key in shape.SHARES)
+
+
+def has_gpu(pod: Pod) -> bool:
+    """Whether the pod requests whole GPUs, slices, devices of a claim, or a part of a GPU."""
+    return (
+        shares(pod)
+        or any(_NVFRACTIONS.fullmatch(str(key)) for key in pod.annotations)
+        or bool(pod.spec.get("resourceClaims"))
+        or any(
+            (is_gpu_resource(name) or name in keys.WHOLE_GPUS) and str(amount) != "0"
+            for container in (*pod.containers, *pod.init_containers)
+            for _, name, amount in amounts(container)
+        )
     )
 
 
 def check(pod: Pod) -> Iterator[Finding]:
-    where: Path = (*pod.metadata_at, "annotations")
     values = {key: _text(value) for key, value in pod.annotations.items()}
     fraction = values.get(keys.GPU_FRACTION_ANNOTATION)
     memory = values.get(keys.GPU_MEMORY_ANNOTATION)
     devices = values.get(keys.GPU_DEVICES_ANNOTATION)
     if fraction is not None:
-        yield from _fraction(fraction, (*where, keys.GPU_FRACTION_ANNOTATION))
+        yield from _fraction(fraction, _place(pod, keys.GPU_FRACTION_ANNOTATION))
     if memory is not None:
-        yield from _memory(memory, (*where, keys.GPU_MEMORY_ANNOTATION))
+        yield from _memory(memory, _place(pod, keys.GPU_MEMORY_ANNOTATION))
     if fraction is not None and memory is not None:
         yield refusal(
             "fraction-and-memory",
-            (*where, keys.GPU_MEMORY_ANNOTATION),
+            _place(pod, keys.GPU_MEMORY_ANNOTATION),
             "KAI refuses a pod with both gpu-fraction and gpu-memory",
             "write only one of them",
         )
     if devices is not None:
-        yield from _devices(devices, (*where, keys.GPU_DEVICES_ANNOTATION), shares(pod))
+        yield from _devices(devices, _place(pod, keys.GPU_DEVICES_ANNOTATION), shares(pod))
     if values.get(keys.MPS_ANNOTATION) == "true" and not shares(pod):
         yield refusal(
             "mps-without-share",
-            (*where, keys.MPS_ANNOTATION),
+            _place(pod, keys.MPS_ANNOTATION),
             "KAI refuses mps for a pod that requests no part of a GPU",
             "add gpu-fraction or gpu-memory, or remove it",
         )
     yield from _nvfractions(pod, values)
+    yield from unknown_resources(pod)
     if shares(pod):
         yield from _beside_whole_gpus(pod)
         yield from _container(pod, values.get(keys.GPU_CONTAINER_ANNOTATION))
         yield from _visible_devices(pod, values.get(keys.GPU_CONTAINER_ANNOTATION))
+
+
+def unknown_resources(pod: Pod) -> Iterator[Finding]:
+    """Resources that no node has, and whose names resemble a GPU resource or an annotation."""
+    has = has_gpu(pod)
+    for container in (*pod.containers, *pod.init_containers):
+        for where, name, _ in amounts(container):
+            if name in keys.WHOLE_GPUS:
+                continue
+            if meant := misspelt.gpu_resource(name):
+                yield error(
+                    "resource-unknown",
+                    where,
+                    f"no node has {name}: pods that request it get no GPU and wait",
+                    f"did you mean {meant}?",
+                )
+            elif not has and (annotation := misspelt.meant(name)) in misspelt.OF_GPUS:
+                yield warning(
+                    "resource-unknown",
+                    where,
+                    f"{name} is no resource of KAI: the pod gets no GPU",
+                    f"did you mean the annotation {annotation}?",
+                )
+
+
+def _place(pod: Pod, key: str) -> Path:
+    return pod.place_of("annotations", key)
 
 
 def _nvfractions(pod: Pod, values: dict[str, str]) -> Iterator[Finding]:
@@ -67,7 +107,7 @@ def _nvfractions(pod: Pod, values: dict[str, str]) -> Iterator[Finding]:
     named = {key: found for key in values if (found := _NVFRACTIONS.fullmatch(key))}
     sizes: dict[tuple[str, str], Fraction] = {}
     for key, found in named.items():
-        where: Path = (*pod.metadata_at, "annotations", key)
+        where = _place(pod, key)
         container, what = found["container"], found["what"]
         wrong = fix = ""
         if what == "gpus.devices":
@@ -99,11 +139,7 @@ def _nvfractions(pod: Pod, values: dict[str, str]) -> Iterator[Finding]:
         if request is not None and limit is not None and request > limit:
             yield refusal(
                 "nvfractions-refused",
-                (
-                    *pod.metadata_at,
-                    "annotations",
-                    keys.NVFRACTIONS_REQUEST_ANNOTATION.format(container=container),
-                ),
+                _place(pod, keys.NVFRACTIONS_REQUEST_ANNOTATION.format(container=container)),
                 "the request is above the limit",
                 "write a limit of at least the request",
             )
@@ -188,11 +224,12 @@ def _beside_whole_gpus(pod: Pod) -> Iterator[Finding]:
             if not is_gpu_resource(name):
                 continue
             what = "KAI refuses the pod" if name == keys.NVIDIA_GPU else "KAI uses only one of them"
+            owner = f"container {container.name}" if container.name else "a container"
             found = error(
                 "whole-gpu-beside-fraction",
                 where,
-                f"container {container.name or '?'} requests {name}: {amount} in addition to a part"
-                f" of a GPU: {what}" + (", even for 0" if str(amount) == "0" else ""),
+                f"{owner} requests {name}: {amount} in addition to a part of a GPU: {what}"
+                + (", even for 0" if str(amount) == "0" else ""),
                 "remove it, or remove the part of a GPU",
             )
             yield replace(found, refused=name == keys.NVIDIA_GPU)
@@ -200,7 +237,7 @@ def _beside_whole_gpus(pod: Pod) -> Iterator[Finding]:
 
 def _container(pod: Pod, named: str | None) -> Iterator[Finding]:
     key = keys.GPU_CONTAINER_ANNOTATION
-    where: Path = (*pod.metadata_at, "annotations", key)
+    where = _place(pod, key)
     names = pod.names()
     first = next(
         each
@@ -218,7 +255,7 @@ def _container(pod: Pod, named: str | None) -> Iterator[Finding]:
                 None if meant is None else Edit("set", where, meant),
             )
         return
-    before: Path = (*pod.metadata_at, "annotations", first)
+    before = _place(pod, first)
     if pod.main is not None:
         yield error(
             "container-not-named",

@@ -1,14 +1,16 @@
-"""The keys of KAI: which are labels and which are annotations."""
+"""The keys of KAI: which are labels and which are annotations, and unknown keys."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
-from kai.admission.finding import Finding, Path, warning
-from kai.api import keys
+from kai.admission import misspelt
+from kai.admission.finding import Edit, Finding, Path, warning
+from kai.api import keys, quantities
 from kai.api.reading import mapping
+from kai.api.rules import MIB, decimal_text
 
 QUEUES = (keys.QUEUE_LABEL, keys.LEGACY_QUEUE_LABEL)
 LABELS = (*QUEUES, keys.PRIORITY_CLASS_LABEL, keys.PREEMPTIBILITY_LABEL)
@@ -18,13 +20,25 @@ ANNOTATIONS = frozenset(
     for name, value in vars(keys).items()
     if name.endswith("_ANNOTATION") and isinstance(value, str)
 )
-KNOWN = frozenset(
-    (
-        *ANNOTATIONS,
-        *(value for name, value in vars(keys).items() if name.endswith("_LABEL")),
-        "kai.scheduler/topology-name",
-    )
-)
+_OF_NODES = frozenset((keys.GPU_COUNT_LABEL, keys.GPU_MEMORY_LABEL, keys.GPU_PRODUCT_LABEL))
+_TEMPLATES = frozenset((keys.NVFRACTIONS_REQUEST_ANNOTATION, keys.NVFRACTIONS_LIMIT_ANNOTATION))
+KNOWN = (
+    ANNOTATIONS
+    | {value for name, value in vars(keys).items() if name.endswith("_LABEL")}
+    | {keys.GPU_GROUP_LABEL_PREFIX, "kai.scheduler/topology-name"}
+) - (_OF_NODES | _TEMPLATES)
+"""The keys of KAI, and of the orchestrators that it supports, on pods and their owners."""
+
+_TRUE_OR_FALSE: Mapping[str, tuple[str, ...]] = {
+    keys.MOVABLE_ANNOTATION: ("pod",),
+    keys.MPS_ANNOTATION: ("pod",),
+    keys.SKIP_GROUPER_ANNOTATION: ("pod", "workload", "other"),
+}
+"""Annotations that count as absent if they are neither "true" nor "false", and what has them."""
+_PREEMPTIBILITY = ("preemptible", "non-preemptible")
+
+Owner = Literal["pod", "workload", "other"]
+"""What has the keys: a pod or its template, an object with pods, or another object."""
 
 
 def misplaced(key: str, part: str) -> str:
@@ -40,17 +54,112 @@ def misplaced(key: str, part: str) -> str:
     return ""
 
 
-def check(metadata: Mapping[str, Any], where: Path) -> Iterator[Finding]:
-    """Warns about keys of labels and annotations that resemble a key of KAI."""
+def check(
+    metadata: Mapping[str, Any], where: Path, owner: Owner = "other", *, has_gpu: bool = True
+) -> Iterator[Finding]:
+    """Warns about keys of labels and annotations that resemble a key of KAI, and about values that
+    are not among those that a key has.
+
+    has_gpu: the pods request a GPU, so other keys about GPUs may be meant for other programs.
+    """
     for part in ("labels", "annotations"):
-        for key in mapping(metadata.get(part)):
-            yield from unknown(str(key), (*where, part, str(key)))
+        for key, value in mapping(metadata.get(part)).items():
+            here = (*where, part, str(key))
+            yield from unknown(str(key), value, here, owner, has_gpu=has_gpu)
+            yield from _ignored_value(str(key), value, here, owner)
 
 
-def unknown(key: str, where: Path) -> Iterator[Finding]:
-    """Warns about a key if it resembles a key of KAI."""
-    if not key.startswith(f"{keys.KAI_GROUP}/") or key in KNOWN:
+def _ignored_value(key: str, value: object, where: Path, owner: Owner) -> Iterator[Finding]:
+    """Warns about a value that counts as absent; other checks report values that are no texts."""
+    if not isinstance(value, str):
         return
-    near = difflib.get_close_matches(key, sorted(KNOWN), n=1, cutoff=0.85)
-    if near:
-        yield warning("key-unknown", where, f"KAI does not know {key}", f"did you mean {near[0]}?")
+    part = where[-2]
+    is_read = part == "annotations" and owner in _TRUE_OR_FALSE.get(key, ())
+    if is_read and value not in ("true", "false"):
+        meant = value.strip().lower()
+        yield warning(
+            "annotation-value",
+            where,
+            f'{key} is "{value}", neither "true" nor "false": it counts as absent',
+            'write "true" or "false"',
+            Edit("set", where, meant) if meant in ("true", "false") else None,
+        )
+    is_read = part == "labels" and key == keys.PREEMPTIBILITY_LABEL and owner != "other"
+    if is_read and value.lower() not in _PREEMPTIBILITY:
+        message = f"KAI does not know the value {value!r}: it counts as absent"
+        fix = "write preemptible or non-preemptible"
+        yield warning("preemptibility-unknown", where, message, fix)
+
+
+def unknown(
+    key: str, value: object, where: Path, owner: Owner = "other", *, has_gpu: bool = True
+) -> Iterator[Finding]:
+    """Warns about a key if it resembles a key of KAI; `where` ends in labels or annotations, and
+    the key."""
+    meant = _meant(key, str(value), owner, has_gpu=has_gpu)
+    if not meant:
+        return
+    is_gpu = meant in misspelt.OF_GPUS or meant.startswith("nvidia.com/container.")
+    message = f"KAI does not know {key}"
+    if is_gpu and not has_gpu:
+        message += ": the pod gets no GPU" if owner == "pod" else ": its pods get no GPU"
+    other_value = _value_for(meant, str(value))
+    part = "annotations" if is_gpu or meant in ANNOTATIONS else "labels"
+    fix = f"did you mean {meant}?"
+    if other_value:
+        fix += f' write it with the value "{other_value}"'
+    if is_gpu and owner == "workload":
+        fix += " KAI reads it from pods"
+    elif where[-2] != part:
+        fix += f" it belongs in {part}"
+    is_certain = (
+        misspelt.squeezed(key.rpartition("/")[2]) == misspelt.squeezed(meant.rpartition("/")[2])
+        and where[-2] == part
+        and not other_value
+        and not (is_gpu and owner == "workload")
+    )
+    edit = Edit("rename", where, meant) if is_certain else None
+    yield warning("key-unknown", where, message, fix, edit)
+
+
+def is_for_kai(key: str) -> bool:
+    """Whether an unknown key shows that the object is meant for KAI."""
+    if key in KNOWN or not (meant := misspelt.meant(key)):
+        return False
+    prefix = key.rpartition("/")[0]
+    if prefix:
+        return misspelt.is_kais(prefix)
+    return meant in misspelt.OF_GPUS
+
+
+def _meant(key: str, value: str, owner: Owner, *, has_gpu: bool) -> str:
+    """The key of KAI that this one stands for; "" if it is known, or of another project."""
+    if key in KNOWN:
+        return ""
+    prefix = key.rpartition("/")[0]
+    is_kais = misspelt.is_kais(prefix) if prefix else False
+    meant = misspelt.meant(key)
+    if owner == "other" and not is_kais:
+        return ""
+    if meant == key or (prefix and not is_kais and prefix != "ray.io" and has_gpu):
+        return ""
+    if not meant and not has_gpu and misspelt.is_share(key, value):
+        return keys.GPU_FRACTION_ANNOTATION
+    if not meant and prefix == keys.KAI_GROUP:
+        return next(iter(difflib.get_close_matches(key, sorted(KNOWN), n=1, cutoff=0.85)), "")
+    return meant
+
+
+def _value_for(key: str, value: str) -> str:
+    """The value in the format of this key, if it differs from the given one."""
+    if key == keys.GPU_FRACTION_ANNOTATION:
+        part = misspelt.part_of(value)
+        text = None if part is None else decimal_text(part)
+        return text if text and value.endswith(("%", "m")) else ""
+    if key == keys.GPU_MEMORY_ANNOTATION and not value.isdecimal():
+        try:
+            mib = quantities.parse(value) / MIB
+        except ValueError:
+            return ""
+        return str(mib) if mib.denominator == 1 and mib > 0 else ""
+    return ""

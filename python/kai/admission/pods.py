@@ -8,7 +8,7 @@ other ways.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kai.admission.finding import Path
@@ -21,8 +21,11 @@ _DEEPEST = 60  # deeper than any real manifest; stops at deeply nested mistakes
 
 @dataclass(frozen=True, slots=True)
 class Container:
+    """gpu_at: the paths of the limit and the request of GPUs, if they have fields of their own."""
+
     at: Path
     fields: Mapping[str, Any]
+    gpu_at: Mapping[str, Path] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -33,7 +36,8 @@ class Container:
 class Pod:
     """A pod that the cluster would create from a manifest.
 
-    metadata: that of the pod, with additions of its workload; `metadata_at` is the path of its own.
+    metadata: that of the pod, with additions of its workload; `metadata_at` is the path of its own,
+    and `shared_at` the path of the additions. own: its metadata without them, if there are any.
     scheduler: None if the orchestrator has no field for it. main: the name of the main container,
     if the orchestrator puts other containers before it. spec: the pod spec, if the manifest has
     one.
@@ -50,6 +54,13 @@ class Pod:
     owns_itself: bool = False
     spec: Mapping[str, Any] = field(default_factory=dict)
     spec_at: Path = ()
+    own: Mapping[str, Any] | None = None
+    shared_at: Path = ()
+
+    def place_of(self, part: str, key: str) -> Path:
+        """The path of a label or an annotation in the manifest."""
+        is_shared = self.own is not None and key not in mapping(self.own.get(part))
+        return (*(self.shared_at if is_shared else self.metadata_at), part, key)
 
     @property
     def labels(self) -> Mapping[str, Any]:
@@ -76,7 +87,17 @@ def pods_in(manifest: Mapping[str, Any]) -> Iterator[Pod]:
     elif not kind and at(manifest, "platforms", "kubernetes") is not None:
         yield from _of_kfp(manifest)
     else:
-        yield from _found(manifest, (), kind)
+        found = _found(manifest, (), kind)
+        copies = kinds.known(kind).copies_metadata
+        yield from (_with_shared(pod, manifest) for pod in found) if copies else found
+
+
+def _with_shared(pod: Pod, workload: Mapping[str, Any]) -> Pod:
+    """The pod with the labels and annotations that its operator copies from the workload."""
+    shared = mapping(workload.get("metadata"))
+    return replace(
+        pod, metadata=_merged(shared, pod.metadata), own=pod.metadata, shared_at=("metadata",)
+    )
 
 
 def _found(value: Any, where: Path, kind: str) -> Iterator[Pod]:
@@ -175,7 +196,8 @@ def _of_dynamo(service: Mapping[str, Any], where: Path) -> Pod:
         for part in ("limits", "requests")
         if isinstance(named := at(service, "resources", part), Mapping) and "gpu" in named
     }
-    main = Container(where, {"name": "main", "resources": amounts})
+    places = {part: (*where, "resources", part, "gpu") for part in amounts}
+    main = Container(where, {"name": "main", "resources": amounts}, places)
     extra = Container(
         (*where, "extraPodSpec", "mainContainer"),
         {**mapping(spec.get("mainContainer")), "name": "main"},
@@ -212,10 +234,9 @@ def _of_argo(manifest: Mapping[str, Any], described: Pods) -> Iterator[Pod]:
         yield Pod(
             at=here,
             metadata_at=(*here, "metadata"),
-            metadata={
-                part: {**mapping(shared.get(part)), **mapping(own.get(part))}
-                for part in ("labels", "annotations")
-            },
+            metadata=_merged(shared, own),
+            own=own,
+            shared_at=(*where, "podMetadata"),
             scheduler=text(template.get("schedulerName")) or text(spec.get("schedulerName")),
             scheduler_at=(*here, "schedulerName"),
             containers=[*containers, *_containers(template, here, "sidecars")],
@@ -223,6 +244,13 @@ def _of_argo(manifest: Mapping[str, Any], described: Pods) -> Iterator[Pod]:
             main="main" if "containerSet" not in template else containers[0].name,
             owns_itself=True,  # each step is its own group; the workflow is skipped as owner
         )
+
+
+def _merged(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        part: {**mapping(shared.get(part)), **mapping(own.get(part))}
+        for part in ("labels", "annotations")
+    }
 
 
 def _of_kfp(manifest: Mapping[str, Any]) -> Iterator[Pod]:
@@ -253,13 +281,14 @@ def _of_spark(manifest: Mapping[str, Any], described: Pods) -> Iterator[Pod]:
     }
     if isinstance(gpu := part.get("gpu"), Mapping):
         container["resources"] = {"limits": {text(gpu.get("name")): gpu.get("quantity")}}
+    places: dict[str, Path] = {"limits": (*here, "gpu", "quantity")}
     yield Pod(
         at=here,
         metadata_at=here,
         metadata=part,
         scheduler=text(part.get("schedulerName")) or text(spec.get("batchScheduler")),
         scheduler_at=(*here, "schedulerName"),
-        containers=[Container(here, container), *_containers(part, here, "sidecars")],
+        containers=[Container(here, container, places), *_containers(part, here, "sidecars")],
         init_containers=_containers(part, here, "initContainers"),
         owns_itself=True,  # grouped by a label; KAI reads the pod
     )
@@ -274,4 +303,9 @@ def amounts(container: Container) -> Iterator[tuple[Path, str, Any]]:
     """Path, name and amount of every resource that the container requests or limits."""
     for part in ("limits", "requests"):
         for name, amount in mapping(at(container.fields, "resources", part)).items():
-            yield (*container.at, "resources", part, name), name, amount
+            yield place_of(container, part, name), name, amount
+
+
+def place_of(container: Container, part: str, name: str) -> Path:
+    """The path of an amount in the manifest."""
+    return container.gpu_at.get(part) or (*container.at, "resources", part, name)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from kai.admission.finding import Edit, Finding, Path, refusal
-from kai.admission.pods import Container, Pod
-from kai.api import quantities
+from kai.admission.pods import Container, Pod, place_of
+from kai.api import keys, quantities
 from kai.api.reading import mapping
-from kai.api.rules import shown
+from kai.api.rules import decimal_text, is_gpu_resource, written
 
 
 def check_texts(metadata: Mapping[str, Any], where: Path) -> Iterator[Finding]:
@@ -18,7 +20,7 @@ def check_texts(metadata: Mapping[str, Any], where: Path) -> Iterator[Finding]:
     for part in ("labels", "annotations"):
         entries = metadata.get(part)
         if entries is not None and not isinstance(entries, Mapping):
-            message = f"{part} is {shown(entries)}: the API server requires a mapping"
+            message = f"{part} is {written(entries)}: the API server requires a mapping"
             yield refusal("not-a-mapping", (*where, part), message, "write them as KEY: VALUE")
         for key, value in mapping(entries).items():
             if not isinstance(value, str):
@@ -32,7 +34,7 @@ def no_text(value: object, where: Path, what: str) -> Finding:
         fix, edit = f'write "{quoted}", in quotes', Edit("quote", where)
     else:
         fix, edit = "write a string", None
-    message = f"{what} is {shown(value)}: the API server requires a string"
+    message = f"{what} is {written(value)}: the API server requires a string"
     return refusal("not-text", where, message, fix, edit)
 
 
@@ -42,23 +44,28 @@ def check(pod: Pod) -> Iterator[Finding]:
         listed = pod.spec.get(part)
         here: Path = (*pod.spec_at, part)
         if listed is not None and not isinstance(listed, list):
-            message = f"{part} is {shown(listed)}: the API server requires a list"
+            message = f"{part} is {written(listed)}: the API server requires a list"
             yield refusal("not-a-list", here, message, "write a list of containers")
             continue
         for index, each in enumerate(listed or ()):
             if not isinstance(each, Mapping):
-                message = f"a container is {shown(each)}: the API server requires a mapping"
+                message = f"a container is {written(each)}: the API server requires a mapping"
                 yield refusal(
                     "not-a-mapping",
                     (*here, index),
                     message,
                     "write a mapping with name, image, ...",
                 )
+    is_sharing = any(key in pod.annotations for key in SHARES)
     for container in (*pod.containers, *pod.init_containers):
-        yield from _resources(container)
+        yield from _resources(container, is_sharing=is_sharing)
 
 
-def _resources(container: Container) -> Iterator[Finding]:
+SHARES = (keys.GPU_FRACTION_ANNOTATION, keys.GPU_MEMORY_ANNOTATION)
+"""The annotations that request a part of a GPU."""
+
+
+def _resources(container: Container, *, is_sharing: bool) -> Iterator[Finding]:
     here: Path = (*container.at, "resources")
     resources = container.fields.get("resources")
     if resources is not None and not isinstance(resources, Mapping):
@@ -68,15 +75,48 @@ def _resources(container: Container) -> Iterator[Finding]:
         if amounts is not None and not isinstance(amounts, Mapping):
             yield _no_mapping(part, amounts, (*here, part), "amounts by resource")
         for name, amount in mapping(amounts).items():
+            where = place_of(container, part, name)
             problem = _problem(amount)
             if problem:
-                message = f"{part[:-1]} of {name} is {amount!r}, which is {problem}"
+                is_there = f"is {written(amount)}, which is {problem}"
+                is_there = "has no value" if amount is None else is_there
+                message = f"{part[:-1]} of {name} {is_there}"
                 fix = "write a quantity, such as 2, 500m or 16Gi"
-                yield refusal("quantity-refused", (*here, part, name), message, fix)
+                yield refusal("quantity-refused", where, message, fix)
+            elif is_extended(name) and not (is_sharing and is_gpu_resource(name)):
+                yield from _whole(name, amount, where)
+
+
+def is_extended(name: str) -> bool:
+    """Whether only whole numbers of a resource exist: devices, but not CPUs, memory or quotas."""
+    prefix, slash, _ = name.partition("/")
+    return bool(slash) and not prefix.startswith("requests.") and prefix != "kubernetes.io"
+
+
+def _whole(name: str, amount: str | float, where: Path) -> Iterator[Finding]:
+    exact = quantities.parse(amount)
+    if exact.denominator == 1:
+        return
+    message = f'quantity "{amount}" is not a whole number of devices'
+    fix = f"write a whole number, such as {math.ceil(exact)}"
+    if name == keys.NVIDIA_GPU:
+        message += f"; for a part of a GPU use the annotation {keys.GPU_FRACTION_ANNOTATION}"
+        fix = f"{share_for(exact)} instead"
+    yield refusal("quantity-refused", where, message, fix)
+
+
+def share_for(exact: Fraction) -> str:
+    """How to request an amount of GPUs that is not a whole number."""
+    count = math.ceil(exact)
+    each = decimal_text(Fraction(round(exact / count, 2))) or "0.5"
+    share = f'{keys.GPU_FRACTION_ANNOTATION}: "{each}"'
+    if count == 1:
+        return f"write the annotation {share}"
+    return f'write the annotations {keys.GPU_DEVICES_ANNOTATION}: "{count}" and {share}'
 
 
 def _no_mapping(name: str, value: object, where: Path, wanted: str) -> Finding:
-    message = f"{name} is {shown(value)}: the API server requires {wanted}"
+    message = f"{name} is {written(value)}: the API server requires {wanted}"
     return refusal("not-a-mapping", where, message, "write a mapping, such as memory: 16Gi")
 
 

@@ -14,12 +14,12 @@ import re
 from kai.errors import InvalidInputError
 
 _GO = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
-_GO_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ms|us|µs|ns|h|m|s)")
+_GO_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ms|us|µs|ns|h|m|s)")
 _PROMETHEUS_MS = {
     **{"y": 365 * 86_400_000, "w": 7 * 86_400_000, "d": 86_400_000},
     **{"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1},
 }
-_PROMETHEUS = re.compile("".join(rf"(?:(\d+){unit})?" for unit in _PROMETHEUS_MS))
+_PROMETHEUS = re.compile("".join(rf"(?:([0-9]{{1,18}}){unit})?" for unit in _PROMETHEUS_MS))
 _LARGEST_S = 2**63 / 1e9  # the largest duration in Go
 _UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
@@ -37,17 +37,34 @@ def seconds_of(value: object, *, never: bool = False) -> float | None:
     >>> seconds_of("never", never=True), seconds_of("never")
     (inf, None)
     """
+    if never and isinstance(value, str) and value.strip() == "never":
+        return math.inf
+    found = _seconds(value)
+    return found if found is not None and 0 <= found < _LARGEST_S else None
+
+
+def too_long(value: object) -> str:
+    """Why `seconds_of` gives None for a duration that is too long; "" for other values.
+
+    >>> too_long("1000000d"), too_long("soon")
+    ('is longer than the longest time, 106,751 days', '')
+    """
+    if (_seconds(value) or 0) < _LARGEST_S:
+        return ""
+    return f"is longer than the longest time, {_LARGEST_S // _UNIT_S['d']:,.0f} days"
+
+
+def _seconds(value: object) -> float | None:
+    """The seconds of a duration, cut to -1 and the largest; None if it is not a duration."""
     if isinstance(value, str):
         text = value.strip()
-        if never and text == "never":
-            return math.inf
         if re.fullmatch(_NUMBER, text):
             value = float(text)
         elif re.fullmatch(f"(?:{_PART.pattern})+", text):
             value = sum(float(number) * _UNIT_S[unit] for number, unit in _PART.findall(text))
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or value != value:
         return None
-    return float(value) if 0 <= value < _LARGEST_S else None
+    return float(min(max(value, -1), _LARGEST_S))  # no float holds the largest integers
 
 
 def duration_text(seconds: float) -> str | float:

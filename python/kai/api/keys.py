@@ -32,12 +32,17 @@ REPLICA_INDEX_LABEL = "training.kubeflow.org/replica-index"
 LWS_NAME_LABEL = "leaderworkerset.sigs.k8s.io/name"
 LWS_GROUP_INDEX_LABEL = "leaderworkerset.sigs.k8s.io/group-index"
 LWS_WORKER_INDEX_LABEL = "leaderworkerset.sigs.k8s.io/worker-index"  # "0" on the leader
+JOBSET_NAME_LABEL = "jobset.sigs.k8s.io/jobset-name"
 JOBSET_JOB_LABEL = "jobset.sigs.k8s.io/replicatedjob-name"
 JOBSET_INDEX_LABEL = "jobset.sigs.k8s.io/job-index"  # which replica of the replicated job
+RAY_CLUSTER_LABEL = "ray.io/cluster"
 RAY_GROUP_LABEL = "ray.io/group"  # "headgroup", or the name of a worker group
 RAY_PRIORITY_CLASS_LABEL = "ray.io/priority-class-name"
+SPARK_APPLICATION_LABEL = "sparkoperator.k8s.io/app-name"
 SPARK_NAME_LABEL = "spark-app-name"
 SPARK_SELECTOR_LABEL = "spark-app-selector"  # the same on driver and executors
+NOTEBOOK_LABEL = "notebook-name"
+GROVE_SET_LABEL = "app.kubernetes.io/part-of"  # the PodCliqueSet of Grove
 GPU_GROUP_LABEL = "runai-gpu-group"
 GPU_GROUP_LABEL_PREFIX = "runai-gpu-group/"
 
@@ -61,6 +66,8 @@ SHARED_GPU_CONFIG_MAP_ANNOTATION = "runai/shared-gpu-configmap"  # prefix of its
 # Written when a pod is bound: its position in the order of topology domains, for its launcher.
 TOPOLOGY_RANK_ANNOTATION = "kai.scheduler/topology-rank"
 TOPOLOGY_DOMAIN_ANNOTATION = "kai.scheduler/topology-domain"
+# "false": no controller creates the pod again, so it is not evicted in order to be moved.
+MOVABLE_ANNOTATION = "kai.scheduler/movable"
 # Where the pod was expected to run within its node, and where it runs (plugin numa).
 NUMA_PREDICTED_ANNOTATION = "kai.scheduler/numa-placement-predicted"
 NUMA_OBSERVED_ANNOTATION = "kai.scheduler/numa-placement-observed"
@@ -113,6 +120,7 @@ GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
 GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"  # MiB of each GPU
 POD_TEMPLATE_HASH_LABEL = "pod-template-hash"
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
+OLD_JOB_NAME_LABEL = "job-name"
 JOB_INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
 POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from kai.api import defaults
+from kai.api import defaults, keys
 from kai.api.keys import KAI_GROUP, SCHEDULING_GROUP
 
 
@@ -49,7 +49,9 @@ class Kind:
     operator's name for the main container. `parts`: where KAI looks for the topology of one role:
     "pod": the template, "job": the replicated job. `ray`: path of the Ray cluster that it
     describes. `looked_through`: pods are grouped by the objects it owns, and by its own labels and
-    annotations (spec 6 C28f).
+    annotations (spec 6 C28f). `through`: kinds of the objects between it and its pods.
+    `pod_labels`: labels with its name that all its pods have. `copies_metadata`: its operator gives
+    its labels and annotations to its pods.
     """
 
     group: str
@@ -72,6 +74,9 @@ class Kind:
     queue_annotation: str | None = None  # annotation from which its operator reads the queue
     looked_through: bool = False
     scheduled_by_operator: bool = False  # its operator may name the scheduler
+    through: tuple[str, ...] = ()
+    pod_labels: tuple[str, ...] = ()
+    copies_metadata: bool = False
 
 
 _TEMPLATE = (Pods("spec.template"),)
@@ -92,6 +97,7 @@ def _training(family: str, container: str, *no_gpu: str, **more: Any) -> Kind:
     pods = Pods(f"spec.{family}ReplicaSpecs{{}}.template", no_gpu=no_gpu)
     return Kind(
         "kubeflow.org", pods=(pods,), container=container, gang=MIN_AVAILABLE,
+        pod_labels=(keys.KUBEFLOW_JOB_LABEL,),
         **{"makes_pods": False, **more},
     )  # fmt: skip
 
@@ -104,7 +110,7 @@ def _runtime() -> Kind:
     )  # fmt: skip
 
 
-def _ray(path: str) -> Kind:
+def _ray(path: str, **more: Any) -> Kind:
     return Kind(
         "ray.io",
         makes_pods=False,
@@ -116,6 +122,7 @@ def _ray(path: str) -> Kind:
         gang_hint=_RAY_HINT,
         ray=path,
         scheduled_by_operator=True,
+        **more,
     )
 
 
@@ -166,15 +173,19 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             "topology.node.k8s.io", "nodeResourceTopologies", cluster_scoped=True
         ),
         # Workloads of Kubernetes itself.
-        "Job": Kind("batch", makes_pods=True, pods=_TEMPLATE, gang="owner", native="V1Job"),
+        "Job": Kind(
+            "batch", makes_pods=True, pods=_TEMPLATE, gang="owner", native="V1Job",
+            pod_labels=(keys.JOB_NAME_LABEL, keys.OLD_JOB_NAME_LABEL),
+        ),
         "CronJob": Kind(  # spec 7 J3: KAI groups by the Job
             "batch", pods=(Pods("spec.jobTemplate.spec.template"),),
             owner="spec.jobTemplate.metadata",
             gang_hint="use a JobSet: KAI does not read the number from Jobs of a CronJob",
-            native="V1CronJob",
+            native="V1CronJob", through=("Job",),
         ),
         "Deployment": _service(
-            "apps", "V1Deployment", makes_pods=True, priority=defaults.INFERENCE
+            "apps", "V1Deployment", makes_pods=True, priority=defaults.INFERENCE,
+            through=("ReplicaSet",),
         ),
         "StatefulSet": _service("apps", "V1StatefulSet", makes_pods=True),
         "ReplicaSet": _service("apps", "V1ReplicaSet", makes_pods=True),
@@ -183,9 +194,12 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         # Workloads of other projects.
         "JobSet": Kind(
             "jobset.x-k8s.io", makes_pods=False, pods=(Pods(f"spec.{_REPLICATED}"),),
-            parts="job", gang="leaf",
+            parts="job", gang="leaf", through=("Job",), pod_labels=(keys.JOBSET_NAME_LABEL,),
         ),
-        "TrainJob": Kind("trainer.kubeflow.org", makes_pods=False, looked_through=True),
+        "TrainJob": Kind(  # its JobSet has its name
+            "trainer.kubeflow.org", makes_pods=False, looked_through=True,
+            through=("JobSet", "Job"), pod_labels=(keys.JOBSET_NAME_LABEL,),
+        ),
         "TrainingRuntime": _runtime(),
         "ClusterTrainingRuntime": _runtime(),
         "LeaderWorkerSet": Kind(
@@ -195,18 +209,25 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 Pods("spec.leaderWorkerTemplate.workerTemplate", role="worker"),
             ),
             gang_hint="remove it: KAI waits for spec.leaderWorkerTemplate.size pods",
+            through=("StatefulSet", "Pod"), pod_labels=(keys.LWS_NAME_LABEL,),
         ),
         "PyTorchJob": _training("pytorch", "pytorch", makes_pods=True, segments=True),
         "TFJob": _training("tf", "tensorflow", "PS"),
         "XGBoostJob": _training("xgb", "xgboost"),
         "JAXJob": _training("jax", "jax"),
         "PaddleJob": _training("paddle", "paddle"),
-        "MPIJob": _training("mpi", "mpi", "Launcher"),
-        "Notebook": Kind("kubeflow.org", makes_pods=False, priority=defaults.BUILD),
-        "RayCluster": _ray("spec"),
-        "RayJob": _ray("spec.rayClusterSpec"),
-        "RayService": _ray("spec.rayClusterConfig"),
-        "SparkApplication": _spark("spec", makes_pods=False),
+        "MPIJob": _training("mpi", "mpi", "Launcher", through=("Job",)),
+        "Notebook": Kind(
+            "kubeflow.org", makes_pods=False, priority=defaults.BUILD,
+            through=("StatefulSet",), pod_labels=(keys.NOTEBOOK_LABEL,),
+        ),
+        "RayCluster": _ray("spec", pod_labels=(keys.RAY_CLUSTER_LABEL,)),
+        "RayJob": _ray("spec.rayClusterSpec", through=("RayCluster", "Job")),
+        "RayService": _ray("spec.rayClusterConfig", through=("RayCluster",)),
+        "SparkApplication": _spark(
+            "spec", makes_pods=False,
+            through=("Pod",), pod_labels=(keys.SPARK_APPLICATION_LABEL,),
+        ),
         "ScheduledSparkApplication": _spark("spec.template", read=False),
         "InferenceService": Kind(
             "serving.kserve.io", read=False,
@@ -214,7 +235,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 Pods(f"spec.{each}", each, each == "predictor", shape="predictor")
                 for each in ("predictor", "transformer", "explainer")
             ),
-            container="kserve-container", topology=False,
+            container="kserve-container", topology=False, copies_metadata=True,
             gang_hint="use a LeaderWorkerSet: KAI starts each of these pods separately",
         ),
         "DynamoGraphDeployment": Kind(
@@ -235,6 +256,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             pods=(Pods("spec.template.cliques[name]", shape="clique"),),
             gang_hint="set minAvailable of the cliques: Grove determines which pods start together",
             scheduled_by_operator=True,
+            through=("PodClique", "PodCliqueScalingGroup"), pod_labels=(keys.GROVE_SET_LABEL,),
         ),
         "PodGangSet": Kind("grove.io", makes_pods=False),
         "Workflow": _workflow(makes_pods=False, looked_through=True),
@@ -277,9 +299,31 @@ def known(kind: str) -> Kind:
     return KINDS.get(kind, _UNKNOWN)
 
 
+def row_of_manifest(manifest: Mapping[str, Any]) -> Kind | None:
+    """The row of the object's kind; None for another kind, also for one of the same name in
+    another API group. Without an apiVersion the name decides."""
+    kind, version = manifest.get("kind"), manifest.get("apiVersion")
+    row = KINDS.get(kind) if isinstance(kind, str) else None
+    is_other = row is not None and isinstance(version, str) and group_of(version) != row.group
+    return None if is_other else row
+
+
 def group_of(api_version: str) -> str:
     """ "apps" of "apps/v1", "" of "v1"."""
     return api_version.rpartition("/")[0]
+
+
+def items_of(manifest: Mapping[str, Any]) -> list[Any] | None:
+    """The items of a List, a PodList and so on; None for other objects.
+
+    Clients in Go write a list without items as null. An object that has a name is no list.
+    """
+    kind, items = manifest.get("kind"), manifest.get("items")
+    if not isinstance(kind, str) or not kind.endswith("List"):
+        return None
+    if items is None and not full_name(manifest):
+        return []
+    return items if isinstance(items, list) else None
 
 
 def full_name(manifest: Mapping[str, Any], *, cluster_scoped: bool = False) -> str:

@@ -5,12 +5,41 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_MOST_KNOWN = 1000
+
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown name; empty if no known name is close.
 
+    Also empty if there are too many known names: of a thousand numbered nodes many are close, and
+    a comparison with each takes long.
+
     >>> did_you_mean("visoin", ["speech", "vision"]), did_you_mean("x", ["speech"])
     ("; did you mean 'vision'?", '')
     """
-    close = difflib.get_close_matches(str(name), list(known), n=1)
+    names = list(known)
+    close = difflib.get_close_matches(str(name), names, n=1) if len(names) <= _MOST_KNOWN else []
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def is_typo(name: str, meant: str, most: int = 1) -> bool:
+    """Whether at most this many letters are added, missing, wrong or swapped with the next one.
+
+    >>> is_typo("gpufractoin", "gpufraction"), is_typo("gpumemory", "gpufraction")
+    (True, False)
+    """
+    if abs(len(name) - len(meant)) > most:
+        return False
+    before: list[int] = []
+    row = list(range(len(meant) + 1))
+    for at, letter in enumerate(name, start=1):
+        above, row = row, [at]
+        for to, wanted in enumerate(meant, start=1):
+            edits = min(above[to] + 1, row[-1] + 1, above[to - 1] + (letter != wanted))
+            if at > 1 and to > 1 and letter == meant[to - 2] and name[at - 2] == wanted:
+                edits = min(edits, before[to - 2] + 1)
+            row.append(edits)
+        before = above
+        if min(row) > most:
+            return False
+    return row[-1] <= most

@@ -21,16 +21,29 @@ _SUFFIX = {
 
 LARGEST = 2**63 - 1
 """The largest amount that Kubernetes accepts."""
+_LONGEST = 1000  # characters; Python refuses to read and write numbers of over 4300 digits
 
 
 def parse(text: str | float) -> Fraction:
     """The exact amount. Raises ValueError if the text is not a quantity."""
-    match = _QUANTITY.fullmatch(str(text).strip())
+    stripped = str(text).strip()
+    match = _QUANTITY.fullmatch(stripped) if len(stripped) <= _LONGEST else None
     if match is None:
-        raise ValueError(f"{text!r} is not a quantity such as 500m, 2 or 16Gi")
+        raise ValueError(f"{stripped[:60]!r} is not a quantity such as 500m, 2 or 16Gi")
     number, exponent, suffix = match.groups()
     scale = _SUFFIX[suffix] if suffix else Fraction(10) ** int(exponent or 0)
     return Fraction(number) * scale
+
+
+def plain(exact: Fraction) -> int | float:
+    """The amount as a whole number, or as the nearest float; every amount that was parsed has one.
+
+    >>> plain(Fraction(4)), plain(Fraction(1, 2))
+    (4, 0.5)
+    """
+    if exact.denominator == 1 or abs(exact) > LARGEST:
+        return int(exact)
+    return float(exact)
 
 
 def is_beyond(text: str | float) -> bool:

@@ -5,6 +5,7 @@
 ('p', None, {})
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,3 +43,15 @@ def labels_of(manifest: Any) -> Mapping[str, Any]:
 
 def annotations_of(manifest: Any) -> Mapping[str, Any]:
     return mapping(at(manifest, "metadata", "annotations"))
+
+
+def node_of(pod: Any) -> str:
+    """The node that a pod is on; "" if it waits or has ended."""
+    has_ended = at(pod, "status", "phase") in ("Succeeded", "Failed")
+    return "" if has_ended else text(at(pod, "spec", "nodeName"))
+
+
+def whole_number(value: object) -> int | None:
+    """The value of a label or an annotation as a whole number; None for other texts."""
+    # int() alone would accept 1_000 and digits of any script; 18 digits fit into 64 bits.
+    return int(str(value)) if re.fullmatch(r"[+-]?[0-9]{1,18}", str(value)) else None

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from kai.api import keys, quantities
+from kai.api.names import problem_of_label, problem_of_name
 from kai.api.nearest import did_you_mean
 from kai.errors import InvalidRequestError
 
@@ -17,8 +18,6 @@ _MOST = 2**31 - 1
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _NAME_PART = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
-_DOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
-_DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 _DURATION = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+")
 _MIG_PROFILE = re.compile(r"[1-9][0-9]*g\.[1-9][0-9]*gb(\.me)?")
@@ -49,13 +48,13 @@ def qualified_name(name: str, key: object) -> str:
     text = key if isinstance(key, str) else ""
     domain, slash, rest = text.rpartition("/")
     named = _NAME_PART.fullmatch(rest)
-    if not named or (slash and (len(domain) > 253 or not _DOMAIN.fullmatch(domain))):
+    if not named or (slash and problem_of_name(domain)):
         raise refuse(f"{name} {key!r} is not a key: write a name such as team, or example.com/team")
     return text
 
 
 def dns_label(name: str, value: object) -> str:
-    if not isinstance(value, str) or not _DNS_LABEL.fullmatch(value):
+    if not isinstance(value, str) or problem_of_label(value):
         raise refuse(
             f"{name} {value!r} is not a name: use up to 63 lower-case letters, digits or '-', as in"
             " my-container"
@@ -64,7 +63,7 @@ def dns_label(name: str, value: object) -> str:
 
 
 def object_name(name: str, value: object) -> str:
-    if not isinstance(value, str) or len(value) > 253 or not _DOMAIN.fullmatch(value):
+    if not isinstance(value, str) or problem_of_name(value):
         raise refuse(
             f"{name} {value!r} is not the name of a Kubernetes object: write a name such as train"
         )
@@ -89,6 +88,17 @@ def shown(value: object) -> str:
     """The value for a sentence; long values are cut."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def written(value: object) -> str:
+    """The value of a manifest for a sentence, with the words of YAML and JSON.
+
+    >>> written(None), written(True), written("x")
+    ('null', 'true', "'x'")
+    """
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    return shown(value)
 
 
 def truth(name: str, value: object) -> bool:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Any, Literal
 
+from kai.api.refusals import Refusal
+
 
 class Lane(IntEnum):
     """The priority of a write when more writes wait than can be sent at once."""
@@ -36,7 +38,8 @@ class Write:
     `subresource`: "status", "binding", "eviction", or "" for the object itself. `body`: the object
     to create, the patch (a list if `patch_type` is "json"), or the options of a deletion. `key`: a
     later write with the same key replaces an earlier one that has not been sent; "": every write is
-    sent. `about`: context that the controller gets back with the outcome.
+    sent. `about`: context that the controller gets back with the outcome. If it has `pods`, these
+    pods wait for the write: name ("namespace/name") and UID of each.
     """
 
     lane: Lane
@@ -76,7 +79,8 @@ class Result(Enum):
     GONE = "gone"  # 404: the object does not exist
     CONFLICT = "conflict"  # 409: it exists already, or it has changed
     REFUSED = "refused"  # the server rejects it, now and later
-    # Not applied; a later try may succeed: 429 and 5xx after several tries, or a missing right.
+    # Not applied; a later try may succeed: 429 and 5xx after several tries, a missing right, or an
+    # admission rule.
     FAILED = "failed"
     LOST = "lost"  # no answer: it may have been applied
     REPLACED = "replaced"  # not sent: a later write with the same key replaced it
@@ -89,10 +93,14 @@ NOT_LEADING = "NotLeading"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The answer to a write: the HTTP status (0: no answer), the server's reason and message."""
+    """The answer to a write: the HTTP status (0: no answer), the server's reason and message.
+
+    `refusal`: the admission rule that refused the write.
+    """
 
     result: Result
     status: int = 0
     reason: str = ""
     message: str = ""
     body: bytes = b""
+    refusal: Refusal | None = None

@@ -23,9 +23,9 @@ Examples:
   kai explain --live train-0 -n vision --context staging
   kai explain --live vision/train-0 --json | jq -r .explanation
 \b
-The last sentence, for a pod whose queue has reached its limit:
-  It waits for the limit of queue vision: other pods of the queue have to end,
-  or its limit has to be raised.
+The first sentence, for a pod whose queue has reached its limit:
+  It waits for the limit of queue vision: other pods of the queue must end, or
+  its limit must be raised.
 \b
 For a pod group in a file, use: kai plan FILE --explain GROUP
 """,
@@ -56,12 +56,12 @@ def command(
     """Explain what one pod of a live cluster waits for, and what to do next.
 
     POD is namespace/name, or a name that only one pod has. The cluster is read
-    once; it may run any scheduler. The output has a table for each of: the pod,
-    its pod group and queues, the decision of kai's next cycle, its BindRequest
-    and node, the reservation pod of a GPU that it shares, and its events. The
-    last sentence names what the pod waits for. The command needs the rights of
-    `kai plan --live`; without the right to list events it leaves them out. The
-    exit status is 1 if the pod does not exist.
+    once; it may run any scheduler. The first sentence names what the pod waits
+    for. Then the output has a table for each of: the pod, its pod group and
+    queues, the decision of kai's next cycle, its BindRequest and node, the
+    reservation pod of a GPU that it shares, and its events. The command needs
+    the rights of `kai plan --live`; without the right to list events it leaves
+    them out. The exit status is 1 if the pod does not exist.
     """
     if not live and kubeconfig is None and context is None:
         raise click.UsageError(
@@ -112,5 +112,6 @@ def _answer(report: PodReport) -> Answer:
         data=report.to_dict,
         rows=lambda: ({"input": None, **row} for row in pod_layers.rows_of(report.layers)),
         columns=("layer", "name", "value"),
-        notes=lambda: [report.waits_for.sentence],
+        first=lambda: [report.waits_for.sentence],
+        notes=lambda: [f"Note: {each}." for each in report.facts.notes],
     )

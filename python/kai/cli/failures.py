@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -128,8 +129,16 @@ def _wrong_usage(error: click.ClickException) -> str:
         name = (hint if isinstance(hint, str) else " / ".join(hint)).replace("'", "")
         if isinstance(error, click.MissingParameter):
             return f"{name} is missing"
-        return f"{name}: {_in_lower_case(error.message)}"
+        message = _OF_NUMBERS.sub(_as_number, error.message)
+        return f"{name}: {_in_lower_case(message)}"
     return _in_lower_case(error.format_message())
+
+
+_OF_NUMBERS = re.compile(r"a valid (integer|float)(?: range)?\.")
+
+
+def _as_number(found: re.Match[str]) -> str:
+    return "a whole number." if found[1] == "integer" else "a number."
 
 
 def _in_lower_case(message: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kai.api import extras
 from kai.cli.connecting import cluster_options
 from kai.cli.virtual import workload
 from kai.errors import InvalidInputError
@@ -45,31 +46,44 @@ def is_live(options: dict[str, Any]) -> bool:
     return bool(options["live"] or options["kubeconfig"] or options["context"])
 
 
-def beginning(file: str | None, options: dict[str, Any]) -> Workload:
-    """The workload that the arguments name.
+def beginning(files: Sequence[str], options: dict[str, Any]) -> Workload:
+    """The workload that the arguments name; `files` is empty for a live cluster.
 
     Raises InvalidInputError if it cannot be read, and click.UsageError if options exclude each
     other.
     """
-    if not is_live(options) and options["remaining"] is None and not _is_snapshot(str(file)):
+    if not is_live(options) and options["remaining"] is None and not _is_snapshot(files):
         for option in ("arrivals", "now"):
             if options[option] is not None:
                 message = f"--{option} needs a snapshot, --remaining or --live"
                 raise click.UsageError(message)
-        return workload("simulate", "WORKLOAD", str(file), options["form"], options["cluster"])
+        if len(files) > 1:
+            raise click.UsageError(
+                f"{files[0]} and {files[1]}: there can be only one WORKLOAD; several inputs of kai"
+                " plan need --remaining"
+            )
+        return workload("simulate", "WORKLOAD", files[0], options["form"], options["cluster"])
+    from kai.cli.work import Warner
+
     if options["cluster"] is not None:
         raise click.UsageError("--cluster needs a workload: a snapshot has its own nodes")
-    now = _first_moment(_cluster(file, options), options)
+    cluster = _cluster(files, options)
+    left_out = (f"left out: {each}" for each in cluster.rejected)
+    Warner()(*cluster._warnings(), *left_out)
+    now = _first_moment(cluster, options)
     return now if options["arrivals"] is None else _with_arrivals(now, options)
 
 
-def _is_snapshot(file: str) -> bool:
-    """Whether a file looks like a KAI snapshot; no workload is a zip archive or a JSON object."""
+def _is_snapshot(given: Sequence[str]) -> bool:
+    """Whether one file is given and looks like a KAI snapshot; no workload is a zip archive or a
+    JSON object."""
     from kai.api import files
     from kai.snapshot import archive
 
+    if len(given) != 1:
+        return False
     try:
-        data = files.read(file)
+        data = files.read(given[0])
     except InvalidInputError:
         return False  # the reader of workloads reports the reason
     if not data.lstrip()[:2].startswith((b"PK", b"{")):
@@ -77,7 +91,7 @@ def _is_snapshot(file: str) -> bool:
     return archive.find_snapshot(archive.unpack(data).data) is not None
 
 
-def _cluster(file: str | None, options: dict[str, Any]) -> Cluster:
+def _cluster(files: Sequence[str], options: dict[str, Any]) -> Cluster:
     from kai.cli.work import patiently
 
     if is_live(options):
@@ -87,9 +101,15 @@ def _cluster(file: str | None, options: dict[str, Any]) -> Cluster:
         whole = (options["remaining"] or "").startswith("annotation")
         cluster = patiently("reading", lambda: read_once(**chosen, objects=whole))
         return cluster if options["now"] is None else cluster.at(options["now"])
-    from kai.snapshot import load
+    from kai.snapshot import load_all
 
-    return patiently("reading", lambda: load(str(file), now=options["now"]))
+    clusters = patiently("reading", lambda: load_all(files, now=options["now"]))
+    if len(clusters) != 1:
+        names = ", ".join(str(each.name) for each in clusters)
+        raise InvalidInputError(
+            f"a simulation starts with one cluster, and there are {len(clusters)}: {names}"
+        )
+    return clusters[0]
 
 
 def _first_moment(cluster: Cluster, options: dict[str, Any]) -> Workload:
@@ -98,8 +118,7 @@ def _first_moment(cluster: Cluster, options: dict[str, Any]) -> Workload:
     except ModuleNotFoundError as error:
         if error.name != "numpy":
             raise
-        message = "kai simulate needs NumPy: pip install 'kai-sched[sim]'"
-        raise InvalidInputError(message) from None
+        raise InvalidInputError(extras.needed("kai simulate", "numpy")) from None
     try:
         remaining = Remaining.parse(options["remaining"] or "forever")
     except InvalidInputError as error:

@@ -16,6 +16,7 @@ from kai.errors import InvalidRequestError, KaiError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from kai.linting.devices import Devices
     from kai.linting.queue_tree import Queues
     from kai.linting.text import File, Located
 
@@ -86,6 +87,7 @@ def command(
     change); 2: a file cannot be read.
     """
     from kai.api import keys
+    from kai.linting.devices import Devices
     from kai.linting.queue_tree import Queues
 
     form = _form(output_format, as_json=as_json, fix=fix, diff=diff)
@@ -96,6 +98,7 @@ def command(
     check = _Check(
         Queues.of([*(given or ()), *beside], complete=given is not None),
         wanted,
+        Devices.of(value for file in read.values() for _, _, value in file.objects),
         {
             "scheduler_name": scheduler_name or keys.SCHEDULER_NAME,
             "queue_label_key": queue_label_key or keys.QUEUE_LABEL,
@@ -146,12 +149,13 @@ class _Check:
 
     known: Queues
     wanted: frozenset[str]
+    devices: Devices
     options: dict[str, str] = field(default_factory=dict)
 
     def of(self, file: File) -> list[Located]:
         from kai.linting import text
 
-        found = text.check(file, self.known, **self.options)
+        found = text.check(file, self.known, devices=self.devices, **self.options)
         return [each for each in found if each.finding.code in self.wanted]
 
     def corrected(self, file: File, found: Sequence[Located]) -> tuple[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from kai.cli.connecting import cluster_options
+from kai.cli.kai_flags import Seconds, log_notes
 
 EPILOG = """\b
 Example:
@@ -38,7 +39,7 @@ NUMA zones. It must run as root to read the socket. SIGTERM ends it.
     "--poll-interval",
     "poll_s",
     metavar="SECONDS",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(min=0, min_open=True),
     default=1.0,
     show_default=True,
     help="Seconds between requests to the kubelet.",
@@ -47,7 +48,7 @@ NUMA zones. It must run as root to read the socket. SIGTERM ends it.
     "--drift-resync-interval",
     "resync_s",
     metavar="SECONDS",
-    type=click.FloatRange(min=0),
+    type=Seconds(min=0),
     default=60.0,
     show_default=True,
     help="Seconds between repairs of changed annotations; 0: no repairs.",
@@ -80,10 +81,12 @@ def command(
 
     need_cluster_extra()
     need_numa_extra()
+    log = Log(as_json=log_json, level="debug" if verbose else "info")
+    log_notes(log)
     export_numa(
         ExporterOptions(node_name, socket, sysfs, poll_s, resync_s),
         kubeconfig=kubeconfig,
         context=context,
-        log=Log(as_json=log_json, level="debug" if verbose else "info"),
+        log=log,
     )
     return 0

@@ -51,8 +51,9 @@ def output_options(command: Command) -> Command:
 class Answer:
     """The answer of a command for one input; only the parts that its format needs are computed.
 
-    `tables` and `notes` are for text, `data` is for JSON and YAML, and `rows` is for CSV: one
-    mapping a row, all with the same columns. `json` is `data` as JSON, if there is a faster way.
+    `first`, `tables` and `notes` are for text, in this order, `data` is for JSON and YAML, and
+    `rows` is for CSV: one mapping a row, all with the same columns. `json` is `data` as JSON, if
+    there is a faster way.
     """
 
     heading: Callable[[], str]
@@ -62,6 +63,7 @@ class Answer:
     columns: Sequence[str]
     json: Callable[[], str] | None = None
     notes: Callable[[], Iterable[str]] = tuple
+    first: Callable[[], Iterable[str]] = tuple
 
 
 class Answers:
@@ -87,6 +89,8 @@ class Answers:
             self._markdown(answer)
         elif self.for_people:
             self.page.heading(answer.heading())
+            for sentence in answer.first():
+                self.page.paragraph(sentence)
             self.page.tables(answer.tables())
             for note in answer.notes():
                 self.page.paragraph(note)
@@ -132,6 +136,7 @@ class Answers:
     def _markdown(self, answer: Answer) -> None:
         from kai.engine import text
 
-        parts = [text.to_markdown(answer.heading(), answer.tables()), *answer.notes()]
+        head = [text.to_markdown(answer.heading(), ()), *answer.first()]
+        parts = [*head, text.to_markdown("", answer.tables()), *answer.notes()]
         sys.stdout.write("\n" if self._written else "")
         sys.stdout.write("\n\n".join(parts) + "\n")

@@ -13,7 +13,7 @@ Examples:
 
 It writes the UUID of its one visible GPU into the annotation
 run.ai/reserve_for_gpu_index of its own pod, and waits for SIGTERM. It needs
-NVIDIA's driver and nvidia-ml-py: pip install 'kai-sched[nvml]'.
+NVIDIA's driver and nvidia-ml-py: pip install nvidia-ml-py.
 """
 
 

@@ -8,6 +8,15 @@ from typing import Any
 import click
 
 from kai.cli.connecting import cluster_options, scheduler_options
+from kai.cli.kai_flags import (
+    NOTES,
+    Seconds,
+    Translation,
+    log_notes,
+    parameter_options,
+    parameters_of,
+    plugins,
+)
 from kai.cli.sharing import sharing_options
 from kai.cli.work import policies_in, policy_option
 
@@ -58,8 +67,14 @@ class _Run(click.Command):
         if args and args[0] in PROGRAMS:
             name, *rest = args
             command: click.Command = import_module(f"kai.cli.{PROGRAMS[name]}").command
-            return command.make_context(f"{info_name} {name}", rest, parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
+            translation = Translation(command, rest)
+            named = f"{info_name} {name}"
+            context = command.make_context(named, translation.args, parent, **extra)
+        else:
+            translation = Translation(self, args)
+            context = super().make_context(info_name, translation.args, parent, **extra)
+        context.meta[NOTES] = translation.notes
+        return context
 
 
 @click.command("run", cls=_Run, epilog=EPILOG)
@@ -106,25 +121,25 @@ class _Run(click.Command):
 @click.option(
     "--leader-elect-lease-duration",
     "lease_seconds",
-    type=click.FloatRange(min=1),
+    type=Seconds(min=1),
     help="Seconds after which another process may take an unrenewed lease.",
 )
 @click.option(
     "--leader-elect-renew-deadline",
     "renew_seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(min=0, min_open=True),
     help="Seconds without a renewal after which the leader stops; less than the lease duration.",
 )
 @click.option(
     "--leader-elect-retry-period",
     "retry_seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(min=0, min_open=True),
     help="Seconds between renewals; less than the renew deadline.",
 )
 @click.option(
     "--listen-address",
     "listen",
-    metavar="HOST:PORT",
+    metavar="HOST:PORT,...",
     help="Serve /metrics, /healthz and /readyz there, and /get-snapshot to this machine.",
 )
 @click.option("--metrics-namespace", default="kai", show_default=True, help="Prefix of metrics.")
@@ -142,14 +157,28 @@ class _Run(click.Command):
 )
 @click.option(
     "--schedule-period",
-    type=click.FloatRange(min=0),
+    type=Seconds(min=0),
     help="Minimum seconds from the end of one cycle to the next.",
+)
+@parameter_options
+@click.option(
+    "--compare-period",
+    type=Seconds(min=0),
+    default=600.0,
+    show_default=True,
+    help="Seconds between comparisons of what the watches have shown with the server; 0: none.",
 )
 @sharing_options
 @click.option(
+    "--plugins",
+    metavar="JSON",
+    callback=plugins,
+    help="Configuration of KAI's binder plugins, for a command line of KAI's operator.",
+)
+@click.option(
     "--volume-binding-timeout-seconds",
     "volume_seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(min=0, min_open=True),
     default=120.0,
     show_default=True,
     help="Seconds to wait for the volumes of a pod before it is planned again.",
@@ -161,7 +190,7 @@ class _Run(click.Command):
 )
 @click.option(
     "--shadow-patience",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(min=0, min_open=True),
     default=10.0,
     show_default=True,
     help="Seconds after which a decision counts as missed by the other scheduler.",
@@ -184,6 +213,7 @@ def command(
     renew_seconds: float | None,
     retry_seconds: float | None,
     policy: tuple[str, ...],
+    plugins: dict[str, Any],
     **options: Any,
 ) -> int:
     """Run the scheduler and its controllers for a cluster.
@@ -208,8 +238,11 @@ def command(
         "retry_seconds": retry_seconds,
     }
     options |= {name: value for name, value in given.items() if value is not None}
+    options |= plugins
     options["policies"] = policies_in(policy)
+    options["params"] = parameters_of(options)
     log = Log(as_json=log_json, level="debug" if verbose else "info")
+    log_notes(log)
     serve(
         Options(roles=roles_of(roles, PROGRAMS), **options),
         kubeconfig=kubeconfig,

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from kai.api import keys
+from kai.cli.kai_flags import Seconds
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -63,7 +64,7 @@ def sharing_options(command: Command) -> Command:
             click.option(
                 "--resource-reservation-allocation-timeout",
                 metavar="SECONDS",
-                type=click.FloatRange(min=0, min_open=True),
+                type=Seconds(min=0, min_open=True),
                 default=40.0,
                 show_default=True,
                 help="Seconds in which their program must write the UUID of the GPU.",

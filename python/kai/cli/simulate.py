@@ -10,7 +10,7 @@ import click
 
 from kai.cli.failures import DONE, print_error
 from kai.cli.first_moment import beginning, first_moment_options, is_live
-from kai.cli.virtual import FORMATS, life, life_options, needs_numpy, seconds
+from kai.cli.virtual import FORMATS, life, life_options, needs_numpy, seconds, warm_up
 from kai.cli.work import policy_option
 from kai.errors import InvalidInputError
 
@@ -28,6 +28,7 @@ Examples:
   kai simulate jobs.yaml --policy mine.py          your own policy in Python
   kai simulate jobs.yaml --until 7d --json | jq .metrics
   kai simulate snapshot.zip --remaining exponential:4h --arrivals jobs.yaml
+  kai simulate nodes.yaml pods.yaml --remaining 8h
   kai simulate --live --remaining 8h               start with a live cluster
   kai simulate --fair-share request.json           as KAI's fair-share simulator
   kai simulate --time-based config.yaml            as KAI's time-based simulator
@@ -39,7 +40,7 @@ Examples:
 
 
 @click.command("simulate", epilog=EPILOG)
-@click.argument("workload", required=False)
+@click.argument("workload", metavar="[WORKLOAD]...", nargs=-1)
 @click.option(
     "--format",
     "form",
@@ -75,7 +76,7 @@ Examples:
     help="Simulate time-based fair share as KAI does, and print its CSV.",
 )
 def command(
-    workload: str | None, fair_share: str | None, time_based: str | None, **options: Any
+    workload: tuple[str, ...], fair_share: str | None, time_based: str | None, **options: Any
 ) -> int:
     """Simulate a workload in virtual time, with the scheduler that runs in clusters.
 
@@ -86,7 +87,7 @@ def command(
 
     WORKLOAD may also be a KAI snapshot: the simulation then starts with the state of
     that cluster, and --remaining gives the remaining run time of its pod groups. With
-    --remaining, WORKLOAD may be any input of kai plan. With --live, --kubeconfig or
+    --remaining, WORKLOAD may be any input of kai plan, also several. With --live, --kubeconfig or
     --context, the simulation starts with a live cluster. --arrivals adds jobs that
     arrive later. The first cycle takes the same decisions as kai plan.
 
@@ -101,7 +102,7 @@ def command(
     columns Time, QueueID, Allocation and FairShare. --json has the same values by
     queue, with past usage.
     """
-    given = [workload is not None, fair_share is not None, time_based is not None, is_live(options)]
+    given = [bool(workload), fair_share is not None, time_based is not None, is_live(options)]
     if given.count(True) != 1:
         raise click.UsageError(
             "give exactly one of WORKLOAD, --live, --fair-share REQUEST and --time-based INPUT"
@@ -116,19 +117,20 @@ def command(
 # ---- a workload ----------------------------------------------------------------------------------
 
 
-def _simulate(file: str | None, options: dict[str, Any]) -> int:
+def _simulate(files: tuple[str, ...], options: dict[str, Any]) -> int:
     from kai.cli.work import named
 
-    given = beginning(file, options)
+    given = beginning(files, options)
     for problem in given.problems:
         print_error(problem)
     config = None if options["config"] is None else named("--config", options["config"])
     for problem in _warnings(config):
         print_error(problem)
-    timeline = _run(given, config, options)
+    until_s = None if options["until"] is None else seconds("--until", options["until"])
+    warm_up_s = warm_up(options["warm_up"], given, until_s)
+    timeline = _run(given, config, until_s, options)
     if options["out"] is not None:
         timeline.save(named("--out", options["out"]))
-    warm_up_s = seconds("--warm-up", options["warm_up"])
     measured = {"warm_up_s": warm_up_s, "fragmentation": options["fragmentation"]}
     metrics = timeline.metrics(**measured)
     if options["html"] is not None:
@@ -154,12 +156,12 @@ def _warnings(config: Path | None) -> list[str]:
     return [*warnings, *(() if params is None else params.warnings)]
 
 
-def _run(workload: Workload, config: Path | None, options: dict[str, Any]) -> Timeline:
+def _run(
+    workload: Workload, config: Path | None, until_s: float | None, options: dict[str, Any]
+) -> Timeline:
     from kai.cli.work import policies_in
     from kai.sim.simulate import simulate
 
-    until = options["until"]
-    until_s = None if until is None else seconds("--until", until)
     return simulate(
         workload,
         config=config,
@@ -223,9 +225,6 @@ def _page(timeline: Timeline, metrics: Metrics) -> None:
         f"{text.count(timeline.cycles, 'cycle')}, at most one every {timeline.period_s:g} s; "
         f"they took {share:.0f} % of the run time"
     )
-    if metrics.unfinished:
-        listed = text.listing(metrics.unfinished_jobs)
-        page.paragraph(f"{text.count(metrics.unfinished, 'job')} did not finish: {listed}")
 
 
 # ---- KAI's simulators ----------------------------------------------------------------------------

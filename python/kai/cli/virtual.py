@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kai.api.durations import seconds_of
+from kai.api import extras
+from kai.api.durations import seconds_of, too_long
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -107,7 +108,18 @@ def needs_numpy(command: str, error: ModuleNotFoundError) -> Exception:
     """Replaces the error by a sentence if NumPy is the missing module."""
     if error.name != "numpy":
         return error
-    return InvalidInputError(f"kai {command} needs NumPy: pip install 'kai-sched[sim]'")
+    return InvalidInputError(extras.needed(f"kai {command}", "numpy"))
+
+
+def warm_up(value: str, workload: Workload, until_s: float | None) -> float:
+    """Parses --warm-up, before a long simulation. Raises InvalidInputError if nothing is left."""
+    found = seconds("--warm-up", value)
+    last = float(workload.jobs.arrival_s.max(initial=0.0))
+    if found > last:
+        raise InvalidInputError(f"--warm-up: {value!r} is after the last arrival, at {last:g} s")
+    if until_s is not None and found > until_s:
+        raise InvalidInputError(f"--warm-up: {value!r} is after --until, {until_s:g} s")
+    return found
 
 
 def seconds(option: str, value: str, *, never: bool = False) -> float:
@@ -117,5 +129,6 @@ def seconds(option: str, value: str, *, never: bool = False) -> float:
     """
     found = seconds_of(value, never=never)
     if found is None:
-        raise InvalidInputError(f"{option}: {value!r} is not a time such as 90s, 2h30m, 36h or 7d")
+        why = too_long(value) or "is not a time such as 90s, 2h30m, 36h or 7d"
+        raise InvalidInputError(f"{option}: {value!r} {why}")
     return found

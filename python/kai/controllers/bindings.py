@@ -29,6 +29,7 @@ from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.evicting import Removal
 from kai.controllers.one_binding import Binding
 from kai.controllers.preparing import Prepared, Preparing
+from kai.controllers.progress import under_way
 from kai.controllers.verdicts import Event
 from kai.controllers.waits import earliest
 
@@ -36,6 +37,8 @@ __all__ = ["Binding", "Bindings", "Steps", "Trouble", "wait_of"]
 
 FIRST_WAIT_S, MOST_WAIT_S = 1.0, 30.0
 """The wait before the next try for a pod that could not be bound."""
+STUCK_AFTER = 3
+"""After this many failures in a row, others get a pod's resources while it waits."""
 
 
 @dataclass(slots=True)
@@ -45,6 +48,8 @@ class Steps:
     `forget`: assumptions that did not come true. `look`: bindings, each with the kind of the object
     to read, for `seen`. `to_check`: bindings that are held back until `checked` confirms them.
     `bound`: bindings that succeeded. `failed`: bindings that did not, each with the reason.
+    `refused`: those of them that the API server refused, and may refuse again for the same node.
+    `stuck`: those that failed several times in a row: others should get their resources meanwhile.
     `evicted` and `spared`: the same of evictions. `problems`: sentences for the log.
     """
 
@@ -54,6 +59,8 @@ class Steps:
     to_check: list[Binding] = field(default_factory=list)
     bound: list[Binding] = field(default_factory=list)
     failed: list[tuple[Binding, str]] = field(default_factory=list)
+    refused: list[tuple[Binding, str]] = field(default_factory=list)
+    stuck: list[tuple[Binding, str]] = field(default_factory=list)
     evicted: list[Removal] = field(default_factory=list)
     spared: list[tuple[Removal, str]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -148,6 +155,11 @@ class Bindings:
         for binding, why in prepared.failed:
             if self.is_current(binding):
                 self.fail(now, steps, binding, why)
+        steps.events += (
+            under_way(*binding.key, binding.node, waits_for)
+            for binding, waits_for in prepared.slow
+            if self.is_current(binding)
+        )
         return steps
 
     def take_back(self, binding: Binding) -> None:
@@ -246,6 +258,9 @@ class Bindings:
         trouble.why = why
         if trouble.in_doubt:
             trouble.wait(now, free=2)  # after the first try and the second one
+            if trouble.tries == 2:
+                waits_for = f"an answer of the API server: {why}"
+                steps.events.append(under_way(*binding.key, binding.node, waits_for))
             if trouble.due == now:
                 trouble.due = None
                 self._look(steps, binding)
@@ -256,6 +271,8 @@ class Bindings:
         elif result is Result.REPLACED or outcome.reason == NOT_LEADING:
             self._give_up(steps, binding)
         else:
+            if _may_be_for_the_node(outcome):
+                steps.refused.append((binding, why))
             self.fail(now, steps, binding, why)
         return steps
 
@@ -288,6 +305,9 @@ class Bindings:
         trouble.wait(now)
         if why:
             steps.failed.append((binding, why))
+        is_refused = any(each is binding for each, _ in steps.refused)
+        if why and not is_refused and trouble.tries >= STUCK_AFTER:
+            steps.stuck.append((binding, why))
 
     # ---- inside ----------------------------------------------------------------------------------
 
@@ -308,3 +328,11 @@ class Bindings:
         self.drop(binding)
         self._troubles.pop(binding.pod, None)
         steps.forget.append(binding.assumption)
+
+
+def _may_be_for_the_node(outcome: Outcome) -> bool:
+    """Whether the node may be the cause of a refusal: not if a webhook gave no answer, or if the
+    API server does not serve the kind of the request (404)."""
+    if outcome.refusal is not None:
+        return outcome.refusal.answered
+    return outcome.result is Result.REFUSED and outcome.status != 404

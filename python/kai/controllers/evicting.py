@@ -124,6 +124,9 @@ class Evictor:
     def _evicted(self, removal: Removal, outcome: Outcome) -> Leaving:
         steps = Leaving()
         if not self._is_current(removal):
+            # A watch showed first that the pod is gone; the write names its UID.
+            if outcome.result is Result.DONE:
+                steps.evicted.append(removal)
             return steps
         if outcome.result is Result.LOST:
             steps.writes.append(self._write(removal))

@@ -92,7 +92,7 @@ class Observed:
 def _patch(pod: str, text: str) -> Write:
     namespace, _, name = pod.partition("/")
     body = {"metadata": {"annotations": {keys.NUMA_OBSERVED_ANNOTATION: text}}}
-    return Write(Lane.CONDITION, "patch", "Pod", namespace, name, body, about=text)
+    return Write(Lane.CONDITION, "patch", "Pod", namespace, name, body, "status", about=text)
 
 
 def _text(zones: Mapping[str, Mapping[str, int]]) -> str:

@@ -5,7 +5,7 @@ Binding("team/train-0", uid, "n1", assumption, "pg-train").needs    # []
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,6 +47,11 @@ class Binding:
     def key(self) -> tuple[str, str]:
         """Identifies one pod: a new pod of the same name has another UID."""
         return self.pod, self.uid
+
+    @property
+    def pods(self) -> Sequence[tuple[str, str]]:
+        """The pod, which waits for the writes of its binding (kai.api.writes)."""
+        return (self.key,)
 
     @property
     def needs(self) -> list[str]:

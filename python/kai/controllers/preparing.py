@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 from kai.api.writes import Outcome, Read, Write
 from kai.controllers.one_binding import Binding
+from kai.controllers.progress import SLOW_S
 from kai.controllers.waits import earliest
 
 Pod = Mapping[str, Any]
@@ -72,6 +73,10 @@ class Giver(Protocol):
         """The result of one of its reads: an object, None if it does not exist, or a list."""
         ...
 
+    def waits_for(self, binding: Binding) -> str:
+        """What the giver waits for before this binding is ready: a noun, for people."""
+        ...
+
     def take_back(self, binding: Binding) -> Given:
         """The binding is not carried out: undo what it was given or is about to get."""
         ...
@@ -95,7 +100,7 @@ class Prepared:
 
     `ready`: bindings that may be sent. `to_check`: the same, but their node changed meanwhile.
     `failed`: bindings that failed. `seen`: bindings whose pod is gone, is bound, or is being
-    deleted, with the pod.
+    deleted, with the pod. `slow`: bindings that have waited for a second, with what they wait for.
     """
 
     writes: list[Write] = field(default_factory=list)
@@ -104,24 +109,26 @@ class Prepared:
     to_check: list[Binding] = field(default_factory=list)
     failed: list[tuple[Binding, str]] = field(default_factory=list)
     seen: list[tuple[Binding, Pod | None]] = field(default_factory=list)
+    slow: list[tuple[Binding, str]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @property
     def has_bindings(self) -> bool:
-        return bool(self.ready or self.to_check or self.failed or self.seen)
+        return bool(self.ready or self.to_check or self.failed or self.seen or self.slow)
 
 
 @dataclass(slots=True, eq=False)
 class _Course:
     """A binding on its way through its givers. `pod`: as read, in JSON: with thousands of waiting
     pods that uses a tenth of the memory. `at`: the current giver; -1: the pod is being read.
-    `has_changed`: its node changed since the start. A binding that is over may have been sent, so
-    no giver fails it any more."""
+    `since`: the start of the current giver. `has_changed`: its node changed since the start. A
+    binding that is over may have been sent, so no giver fails it any more."""
 
     binding: Binding
     givers: Sequence[Giver]
     pod: str = ""
     at: int = -1
+    since: float = 0.0
     has_changed: bool = False
 
     @property
@@ -135,6 +142,7 @@ class Preparing:
     def __init__(self, givers: Sequence[Giver] = ()) -> None:
         self._givers = givers
         self._courses: dict[str, _Course] = {}  # by pod
+        self._steps: dict[str, _Course] = {}  # whose step is not slow yet, by pod, oldest first
         self._prepared = Prepared()
         self._now = 0.0  # the time of the last event
 
@@ -170,7 +178,7 @@ class Preparing:
         course = self._of(binding)
         if course is None:
             return
-        del self._courses[binding.pod]
+        self._forget(course)
         for giver in reversed(course.givers[: course.at + 1]):
             self._absorb(self._now, giver, giver.take_back(course.binding))
 
@@ -178,7 +186,7 @@ class Preparing:
         """The pod is bound."""
         course = self._of(binding)
         if course is not None:
-            del self._courses[binding.pod]
+            self._forget(course)
             for giver in course.givers:
                 giver.keep(course.binding)
 
@@ -202,7 +210,7 @@ class Preparing:
         if self._courses.get(course.binding.pod) is not course or course.at != -1:
             return
         if not _waits(found, course.binding):
-            del self._courses[course.binding.pod]
+            self._forget(course)
             self._prepared.seen.append((course.binding, found))
             return
         course.pod = json.dumps(found) if len(course.givers) > 1 else ""
@@ -215,10 +223,17 @@ class Preparing:
     def tick(self, now: float) -> None:
         for giver in self._givers:
             self._absorb(now, giver, giver.tick(now))
+        for pod, course in list(self._steps.items()):
+            if now < course.since + SLOW_S:
+                break
+            del self._steps[pod]
+            waits_for = course.givers[course.at].waits_for(course.binding)
+            self._prepared.slow.append((course.binding, waits_for))
 
     def next_tick(self) -> float | None:
-        times = (giver.next_tick() for giver in self._givers)
-        return earliest(times)
+        oldest = next(iter(self._steps.values()), None)
+        times = [giver.next_tick() for giver in self._givers]
+        return earliest([*times, None if oldest is None else oldest.since + SLOW_S])
 
     def take(self) -> Prepared:
         """The steps since the last call."""
@@ -229,7 +244,9 @@ class Preparing:
 
     def _go_on(self, now: float, course: _Course, pod: Pod | None = None) -> None:
         course.at += 1
+        self._steps.pop(course.binding.pod, None)
         if not course.is_over:
+            course.since, self._steps[course.binding.pod] = now, course
             giver = course.givers[course.at]
             given = giver.give(now, course.binding, json.loads(course.pod) if pod is None else pod)
             if course.at + 1 == len(course.givers):
@@ -253,6 +270,12 @@ class Preparing:
             course = self._of(binding)
             if course is not None and not course.is_over:
                 self._prepared.failed.append((course.binding, why))
+
+    def _forget(self, course: _Course) -> None:
+        pod = course.binding.pod
+        del self._courses[pod]
+        if self._steps.get(pod) is course:
+            del self._steps[pod]
 
     def _of(self, binding: Binding) -> _Course | None:
         course = self._courses.get(binding.pod)

@@ -1,7 +1,8 @@
 """The resources that pod groups and queues use and request, for their status (spec 6 C32-C35).
 
-    write = pod_group_write(GroupAmounts("team/train", requested={"cpu": "2"}), seen={})
-    writes = queue_writes(queues, sums_of_groups)
+    write = pod_group_write("team/train", Sums(requested={"cpu": "2"}), there={})
+    for name, (sums, children) in queue_sums(queues, sums_of_groups).items():
+        write = queue_write(name, sums, children, queues[name].status)
 
 Pure functions: each returns the patch that corrects a status, or nothing if it is correct. After a
 patch, and after any other change of the object, the caller calls again with the new state. A patch
@@ -103,13 +104,6 @@ def queue_sums(
     return done
 
 
-def queue_writes(queues: Mapping[str, QueueFacts], of_groups: Mapping[str, Sums]) -> list[Write]:
-    """The patches of all queues with an outdated status, for the whole tree at once."""
-    found = queue_sums(queues, of_groups).items()
-    writes = (queue_write(name, *each, queues[name].status) for name, each in found)
-    return [write for write in writes if write is not None]
-
-
 def queue_write(
     name: str, sums: Sums, children: Sequence[str], there: Mapping[str, Any]
 ) -> Write | None:
@@ -151,6 +145,40 @@ def _mapping(value: object) -> Mapping[str, str]:
 
 
 _NOTHING = Sums()
+
+
+class Reported:
+    """The sums of each queue's pod groups, from the statuses of these groups: for a process that
+    does not write them itself.
+
+    A change of a group costs time proportional to the groups of its queue.
+    """
+
+    def __init__(self) -> None:
+        self._queue_of: dict[str, str] = {}  # by pod group
+        self._groups: dict[str, dict[str, Sums]] = {}  # by queue and pod group
+        self._sums: dict[str, Sums] = {}  # by queue, of those that have not changed since
+
+    def put(self, group: str, queue: str, status: object) -> None:
+        """`queue`: that the group names; "": it does not exist. `status`: its
+        `status.resourcesStatus`, if any."""
+        before = self._queue_of.pop(group, "")
+        if before:
+            self._sums.pop(before, None)
+            del self._groups[before][group]
+        if not queue:
+            return
+        there = status if isinstance(status, Mapping) else {}
+        amounts = (_mapping(there.get(member)) for member in _FIELDS.values())
+        self._queue_of[group] = queue
+        self._groups.setdefault(queue, {})[group] = Sums(*amounts)
+        self._sums.pop(queue, None)
+
+    def of_queues(self) -> Mapping[str, Sums]:
+        for queue, groups in self._groups.items():
+            if queue not in self._sums:
+                self._sums[queue] = _NOTHING.plus(groups.values())
+        return self._sums
 
 
 # ---- metrics -------------------------------------------------------------------------------------

@@ -38,14 +38,15 @@ class Waits(Generic[Key]):
     def __contains__(self, key: Key) -> bool:
         return key in self._until
 
-    def begin(self, now: float, key: Key) -> float:
-        """Starts a wait and returns its end."""
+    def begin(self, now: float, key: Key, longest: float | None = None) -> float:
+        """Starts a wait and returns its end; it is not longer than `longest` seconds."""
         if key in self._until:
             return self._until[key]
         count, ended = self._past.pop(key, (0, now))
         if now - ended > self._calm:
             count = 0
-        until = now + min(self._first * 2.0 ** min(count, 20), self._most)
+        most = self._most if longest is None else min(longest, self._most)
+        until = now + min(self._first * 2.0 ** min(count, 20), most)
         self._until[key] = until
         self._past[key] = (count + 1, until)
         return until

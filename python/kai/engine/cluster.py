@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from kai.api import defaults, files, keys, kinds, times
@@ -33,6 +33,7 @@ from kai.api.reading import at, mapping
 from kai.engine import arguments, edits, objects, overview, text
 from kai.engine import usage as usages
 from kai.engine.config import ConfigSource, config_json, read
+from kai.engine.lost_pods import LostPods, node_names_in
 from kai.engine.objects import Amount, NodeOptions, Objects, PodOptions, QueueOptions
 from kai.errors import InvalidClusterError, InvalidInputError, NotFoundError
 
@@ -110,11 +111,13 @@ class Cluster:
         self._is_live = False  # True: a feed fills it, and it has no objects except these:
         self._beside: Callable[[], _Lists] = dict
         self._memory: str | None = None  # of the scheduler whose snapshot this is
+        self._text_has_context = False  # True: the bytes have `now` or `memory`, maybe old ones
         self._data: _Text | None = None
         self._names: dict[str, _Names] = {}
         self._compiled: _core.Cluster | None = None
         self._reader_rejected: tuple[Rejected, ...] = ()
         self._reader_warnings: tuple[str, ...] = ()
+        self._lost: LostPods | None = LostPods()  # None: the input was not searched for them yet
         self._missing = _Missing()
         self._groups: dict[str, _Group] | None = None
         # Changes since the tree or the bytes: by kind and name.
@@ -137,24 +140,34 @@ class Cluster:
     ) -> Cluster:
         """A cluster from a KAI snapshot.json: its bytes, or the parsed content.
 
-        `now` is the default time of plans. `rejected` are objects that the caller left out already,
-        and `warnings` its other messages. `memory` is what the scheduler of this cluster remembered
-        (`kai.Scheduler.export_memory`): each scheduler that plans the cluster continues with it.
-        Raises InvalidInputError if the bytes are not a snapshot.
+        `now` is the default time of plans; default: the time in the snapshot, if there is one.
+        `rejected` are objects that the caller left out already, and `warnings` its other messages.
+        `memory` is what the scheduler of this cluster remembered (`kai.Scheduler.export_memory`):
+        each scheduler that plans the cluster continues with it. Raises InvalidInputError if the
+        bytes are not a snapshot.
 
         >>> import kai
         >>> kai.Cluster.from_snapshot({"rawObjects": {"nodes": [], "pods": []}})
         <kai.Cluster: 0 nodes, 0 pod groups with 0 pods, 0 queues>
         """
         cluster = cls(name=name, now=now)
-        cluster._memory = memory
         cluster._reader_rejected = tuple(rejected)
         cluster._reader_warnings = tuple(warnings)
         if isinstance(snapshot, bytes):
             cluster._tree, cluster._data = None, _Text(snapshot)
-            cluster._core_cluster()
+            core = cluster._core_cluster()
+            own_now, own_memory = core.now, core.memory_json
+            cluster._text_has_context = bool(own_now or own_memory)
         else:
             cluster._tree = _parse(_dump(snapshot))
+            own_now = cluster._tree.pop(_NOW, "")
+            own_memory = cluster._tree.pop(_MEMORY, None) and _dump(snapshot[_MEMORY]).decode()
+        cluster._memory = memory or own_memory or None
+        if now is None and own_now:
+            try:
+                cluster._now_ns = times.to_ns(own_now)
+            except InvalidInputError as error:
+                raise InvalidInputError(f"the snapshot's now: {error}") from None
         return cluster
 
     @classmethod
@@ -192,11 +205,13 @@ class Cluster:
             self._owns_tree = twin._owns_tree = False
             twin._tree, twin._data = self._tree, self._data
             twin._is_live, twin._beside, twin._memory = self._is_live, self._beside, self._memory
+            twin._text_has_context = self._text_has_context
             twin._names = dict(self._names)
             twin._later = {kind: dict(later) for kind, later in self._later.items()}
             twin._compiled = None if self._compiled is None else self._compiled.copy()
             twin._reader_rejected = self._reader_rejected
             twin._reader_warnings = self._reader_warnings
+            twin._lost = self._lost
             twin._missing = copy.deepcopy(self._missing)
             return twin
 
@@ -207,27 +222,52 @@ class Cluster:
         return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        found = (self._reader_rejected, self._reader_warnings, self._missing, self._memory)
-        return _unpickled, (self._snapshot_bytes(), self._name, self._now_ns, *found)
+        unpickle = partial(
+            _unpickled,
+            name=self._name,
+            now_ns=self._now_ns,
+            text_has_context=self._text_has_context,
+            rejected=self._reader_rejected,
+            warnings=self._reader_warnings,
+            missing=self._missing,
+            memory=self._memory,
+            lost=self._lost,
+        )
+        return unpickle, (self._snapshot_bytes(),)
 
     def to_snapshot(self) -> dict[str, Any]:
-        """The content of a snapshot.json, as a copy."""
-        snapshot: dict[str, Any] = _parse(self._snapshot_bytes())
-        return snapshot
+        """The content of a snapshot.json, as a copy, with the cluster's time and memory."""
+        return {**_parse(self._snapshot_bytes()), **self._context()}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a snapshot: a .json file, or, for a name ending in .zip, the archive that KAI
         writes.
 
-        The memory of a scheduler, if the cluster was read from a snapshot with one, is included in
-        a .zip and left out of a .json.
+        It includes the time of the cluster (`now`) and the memory of a scheduler, if the cluster
+        was read from a snapshot with one: the loaded cluster has the same plan.
         """
+        context = self._context()
+        memory = context.pop(_MEMORY, None) if os.fspath(path).endswith(".zip") else None
         data = self._snapshot_bytes()
+        if self._text_has_context:
+            data = _dump({**_parse(data), **context})
+        elif context:
+            data = b"%s,%s" % (data.rstrip()[:-1], _dump(context)[1:])
         if os.fspath(path).endswith(".zip"):
             from kai.engine.packing import pack
 
-            data = pack([data], self._memory)
+            data = pack([data], None if memory is None else _dump(memory).decode())
         files.write(path, data)
+
+    def _context(self) -> dict[str, Any]:
+        """The members of a snapshot that plans depend on besides objects and configuration."""
+        now = {} if self._now_ns is None else {_NOW: times.to_text(self._now_ns)}
+        if self._memory is None:
+            return now
+        try:
+            return {**now, _MEMORY: {**json.loads(self._memory), **now}}
+        except (TypeError, ValueError):
+            raise InvalidInputError("the memory of the cluster is not a JSON object") from None
 
     # ---- what it is ------------------------------------------------------------------------------
 
@@ -874,7 +914,7 @@ class Cluster:
             self._groups = {
                 full_name: _Group(manifest, pods[full_name], place)
                 for place, manifest in enumerate(self._list("podGroups"))
-                if (full_name := kinds.full_name(manifest))
+                if isinstance(manifest, dict) and (full_name := kinds.full_name(manifest))
             }
         full_name = f"{namespace}/{name}"
         if full_name not in self._groups:
@@ -899,10 +939,33 @@ class Cluster:
         earlier = len(self._list(list_name))
         return times.to_text(_FIRST_CREATION_NS + earlier * times.SECOND_NS)
 
-    def _warnings(self) -> tuple[str, ...]:
-        """Warnings for plans of this cluster."""
+    def _warnings(self, nodes: Callable[[], Iterable[str]] | None = None) -> tuple[str, ...]:
+        """Warnings for plans of this cluster.
+
+        `nodes`: names of its nodes; they may save reading the objects a second time.
+        """
         with self._lock:
-            return (*self._reader_warnings, *self._missing.warnings(self._list))
+            if self._lost is None:
+                self._lost = self._lost_pods(nodes)
+            lost = self._lost.warnings(lambda name: self._find("Pod", name), self._node_names)
+            return (*self._reader_warnings, *self._missing.warnings(self._list), *lost)
+
+    def _search_for_lost_pods(self) -> None:
+        """The next warnings name pods on nodes that do not exist. A feed only has current pods."""
+        self._lost = LostPods() if self._is_live else None
+
+    def _lost_pods(self, nodes: Callable[[], Iterable[str]] | None) -> LostPods:
+        if self._data is not None and not self._later:
+            named = node_names_in(self._data.data)
+            if not named or (nodes is not None and named.issubset(nodes())):
+                return LostPods()
+        known = {*self._node_names(), *self._missing.names("Node")}
+        return LostPods.among(self._all("Pod"), known)
+
+    def _node_names(self) -> set[str]:
+        """The names of all nodes of the input, also of those that were left out."""
+        left_out = (each.name for each in self._reader_rejected if each.kind == "Node")
+        return {*self._all("Node"), *left_out}
 
     def _all_rejected(self, found: Iterable[tuple[str, str, str, str]]) -> tuple[Rejected, ...]:
         return tuple(sorted({*self._reader_rejected, *(Rejected(*each) for each in found)}))
@@ -980,7 +1043,11 @@ class Cluster:
         """The pods of a pod group, by name."""
         namespace, _, name = group.rpartition("/")
         wanted = (namespace or "default", name)
-        return {key: pod for key, pod in self._all("Pod").items() if _group_of(pod) == wanted}
+        return {
+            key: pod
+            for key, pod in self._all("Pod").items()
+            if _group_of(pod) == wanted and isinstance(at(pod, "metadata", "name"), str)
+        }
 
     def _put(self, kind: str, manifest: Mapping[str, Any]) -> None:
         self.upsert({**manifest, "kind": kind})
@@ -1175,29 +1242,68 @@ _Listed = Callable[[str], list[Any]]
 
 
 class _Missing:
-    """Names that the builder methods used before an object with that name existed."""
+    """Names that the builder methods used before an object with that name existed.
+
+    A cluster may lose hundreds of nodes at once, and each plan asks for the warnings. So the names
+    of a kind are read once for all warnings, and similar names are searched only for a few.
+    """
+
+    _MOST_SHOWN = 10  # of a kind
+    _MOST_HINTS = 3  # more missing names than this are hardly all mistyped
 
     def __init__(self) -> None:
-        self._there: dict[str, set[str]] = {}
-        self._noted: dict[tuple[str, str], str] = {}
+        self._there: dict[str, tuple[int, set[str]]] = {}  # by kind: objects, their names
+        self._noted: dict[str, dict[str, str]] = {}  # by kind: names, what a missing one means
+        self._hints: dict[tuple[str, str], str] = {}
 
     def note(self, kind: str, name: str, means: str, listed: _Listed) -> None:
-        if (kind, name) not in self._noted and not self._is_there(kind, name, listed):
-            self._noted[kind, name] = means
+        if name in self._noted.get(kind, ()):
+            return
+        manifests = listed(kinds.LISTS[kind])
+        objects, names = self._there.get(kind, (0, set()))
+        if name not in names and objects != len(manifests):
+            # Objects are appended; warnings() reads all names again.
+            names |= _names_of(manifests[objects:] if objects < len(manifests) else manifests)
+            self._there[kind] = (len(manifests), names)
+        if name not in names:
+            self._noted.setdefault(kind, {})[name] = means
+
+    def names(self, kind: str) -> Iterable[str]:
+        """The names that were noted as missing."""
+        return self._noted.get(kind, ())
 
     def warnings(self, listed: _Listed) -> list[str]:
         """Warnings about the names that are still missing."""
-        return [
-            f"there is no {kind} {name!r}, and {means}{did_you_mean(name, self._there[kind])}"
-            for (kind, name), means in self._noted.items()
-            if not self._is_there(kind, name, listed)
-        ]
+        found = []
+        for kind, noted in self._noted.items():
+            names = self._read(kind, listed)
+            missing = [name for name in noted if name not in names]
+            has_hints = len(missing) <= self._MOST_HINTS
+            found += [
+                f"there is no {kind} {name!r}, and {noted[name]}"
+                f"{self._hint(kind, name, names) if has_hints else ''}"
+                for name in missing[: self._MOST_SHOWN]
+            ]
+            if (more := len(missing) - self._MOST_SHOWN) > 0:
+                found.append(f"{more} more objects of kind {kind} are named and do not exist")
+        return found
 
-    def _is_there(self, kind: str, name: str, listed: _Listed) -> bool:
-        if name not in self._there.get(kind, ()):
-            manifests = listed(kinds.LISTS[kind])
-            self._there[kind] = {str(at(each, "metadata", "name")) for each in manifests}
-        return name in self._there[kind]
+    def _hint(self, kind: str, name: str, names: set[str]) -> str:
+        if (kind, name) not in self._hints:
+            self._hints[kind, name] = did_you_mean(name, names)
+        return self._hints[kind, name]
+
+    def _read(self, kind: str, listed: _Listed) -> set[str]:
+        manifests = listed(kinds.LISTS[kind])
+        names = _names_of(manifests)
+        if names != self._there.get(kind, (0, set()))[1]:
+            self._hints.clear()
+        self._there[kind] = (len(manifests), names)
+        return names
+
+
+def _names_of(manifests: Iterable[Mapping[str, Any]]) -> set[str]:
+    return {str(at(each, "metadata", "name")) for each in manifests}
 
 
 class _Text:
@@ -1248,6 +1354,7 @@ class _Group:
     place: int
 
 
+_NOW, _MEMORY = "now", "memory"  # members that we add to KAI's snapshot
 _GROUP = keys.POD_GROUP_ANNOTATION
 _EXTENDED_CLAIM = ("status", "extendedResourceClaimStatus", "resourceClaimName")
 _REMOVABLE = ("PodGroup", "Pod", "Node", "Queue")
@@ -1256,16 +1363,20 @@ _NOUNS = {"PodGroup": "pod group", "Pod": "pod", "Node": "node", "Queue": "queue
 
 def _unpickled(
     data: bytes,
+    *,
     name: str | None,
     now_ns: int | None,
+    text_has_context: bool,
     rejected: tuple[Rejected, ...],
     warnings: tuple[str, ...],
     missing: _Missing,
     memory: str | None,
+    lost: LostPods | None,
 ) -> Cluster:
     cluster = Cluster(name=name)
+    cluster._lost = lost
     cluster._memory = memory
-    cluster._now_ns = now_ns
+    cluster._now_ns, cluster._text_has_context = now_ns, text_has_context
     cluster._tree, cluster._data = None, _Text(data)
     cluster._reader_rejected, cluster._reader_warnings = rejected, warnings
     cluster._missing = missing

@@ -18,7 +18,7 @@ from kai.engine.objects import QueueOptions
 
 Manifest = Mapping[str, Any]
 
-_NUMBER_AT_END = re.compile(r"\d+$")
+_NUMBER_AT_END = re.compile(r"[0-9]{1,18}$")
 BINDER_ANNOTATIONS = (
     keys.RECEIVED_TYPE_ANNOTATION,
     keys.NUMA_OBSERVED_ANNOTATION,

@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from kai.api import keys
 from kai.api.visible import visible
 from kai.engine import text
 from kai.engine.answer import Answer
@@ -287,6 +288,7 @@ class _Case:
             found = [tidy(message) for message in self.group.messages]
         if not never and any(reason.code == "not_enough_gpus" for reason in self.group.reasons):
             found.append(self._borrowers())
+            found.append(self._not_moved())
         found += self._evictions()
         return list(dict.fromkeys(sentence for sentence in found if sentence))
 
@@ -373,6 +375,12 @@ class _Case:
         )
 
     def _preemption_delay(self, facts: Facts) -> str:
+        if times := facts.get("unkept_promises"):
+            lost = "once" if times == 1 else f"{times} times in a row"
+            return (
+                f"It may not evict other pods before {facts['until']}: pods were evicted for it "
+                f"{lost}, and it lost their room again."
+            )
         return (
             f"It may not evict other pods before {facts['until']}: its preemption delay is "
             f"{facts['delay']}."
@@ -522,6 +530,29 @@ class _Case:
             return ""
         return f"After this cycle queue {mine} has {holds}; queues above their fair share: {above}."
 
+    def _not_moved(self) -> str:
+        """The groups that consolidation would not move to make room, if GPUs are free in too small
+        parts; "" if there are none."""
+        bare = self.situation.bare_groups
+        if not bare or self.account.free_gpus < (requested := self._requested()) or not requested:
+            return ""
+        owned = [group for group in bare if self.situation.has_owner(group)]
+        without = [group for group in bare if group not in owned]
+        sentences = []
+        if without:
+            its = "its" if len(without) == 1 else "their"
+            sentences.append(
+                f"Consolidation does not move {text.listing(without, most=3)}: no controller would "
+                f"create {its} bare pods again."
+            )
+        if owned:
+            owner = "its owner creates" if len(owned) == 1 else "their owners create"
+            sentences.append(
+                f"Consolidation does not move {text.listing(owned, most=3)}: {owner} no evicted "
+                f"pod again (a Job with backoffLimit 0, or {keys.MOVABLE_ANNOTATION}: false)."
+            )
+        return " ".join(sentences)
+
     def _requested(self) -> Fraction:
         """The least number of GPUs of the pods that need places next."""
         return _sum_of_smallest(self.facts.waiting, max(1, self._missing()))
@@ -594,6 +625,10 @@ _REFUSAL_PHRASES = {
     "mig_strategy_single": "with MIG strategy single",
     "no_mig": "without MIG slices",
     "shared_gpus_on_dra_node": "that provide GPUs only through claims",
+    "gpus_only_for_claims": (
+        "whose GPUs are devices of claims, so the pod needs a ResourceClaim, or a DeviceClass with "
+        "extendedResourceName"
+    ),
     "no_devices": "without free devices for its claims",
     "claim_elsewhere": "that cannot access its claims",
     "claim_expression": "for which its claims cannot be evaluated",

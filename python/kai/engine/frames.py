@@ -10,6 +10,7 @@ from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kai.api import extras
 from kai.engine import text
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _TEXTS = ("gpu_groups", "action", "for_group", "message")
 
 
 def to_pandas(compiled: _core.Plan) -> pandas.DataFrame:
-    pd, np = needed("to_pandas()", "pandas", "notebook"), import_module("numpy")
+    pd, np = needed("to_pandas()", "pandas"), import_module("numpy")
     columns = _Columns(compiled, np)
 
     def category(name: str) -> Any:
@@ -81,7 +82,7 @@ class Frames(NamedTuple):
 
 
 def groups(compiled: _core.Plan) -> pandas.DataFrame:
-    pd, np = needed("to_frames()", "pandas", "notebook"), import_module("numpy")
+    pd, np = needed("to_frames()", "pandas"), import_module("numpy")
     columns = compiled.group_columns()
 
     def category(name: str) -> Any:
@@ -110,7 +111,7 @@ def groups(compiled: _core.Plan) -> pandas.DataFrame:
 
 
 def nodes(compiled: _core.Plan) -> pandas.DataFrame:
-    pd = needed("to_frames()", "pandas", "notebook")
+    pd = needed("to_frames()", "pandas")
     names = [
         *("node", "gpus", "free_gpus", "leaving_gpus", "free_parts"),
         *("cpus", "free_cpus", "memory", "free_memory", "state"),
@@ -121,8 +122,8 @@ def nodes(compiled: _core.Plan) -> pandas.DataFrame:
 
 
 def to_arrow(compiled: _core.Plan) -> pyarrow.Table:
-    pa = needed("to_arrow()", "pyarrow", "arrow")
-    np = needed("to_arrow()", "numpy", "arrow")
+    pa = needed("to_arrow()", "pyarrow")
+    np = needed("to_arrow()", "numpy")
     columns = _Columns(compiled, np)
 
     def category(name: str) -> Any:
@@ -203,10 +204,8 @@ def _names(offsets: Any, names: bytes, pd: Any) -> Any:
     return pd.arrays.ArrowExtensionArray(_arrow_names(offsets, names, pa))
 
 
-def needed(call: str, module: str, extra: str) -> Any:
+def needed(call: str, module: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            f"{call} needs {module}: pip install 'kai-sched[{extra}]'"
-        ) from None
+        raise ModuleNotFoundError(extras.needed(call, module)) from None

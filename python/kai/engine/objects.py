@@ -351,10 +351,22 @@ def pod(
         "spec": _pod_spec(options, node),
         "status": {"phase": phase},
     }
+    manifest["metadata"]["ownerReferences"] = [_owner(namespace, group)]
     if releasing:
         # A deadline that never passes: the pod is being deleted for as long as the cluster is used.
         manifest["metadata"]["deletionTimestamp"] = FAR_FUTURE
     return manifest
+
+
+def _owner(namespace: str, group: str) -> dict[str, Any]:
+    """The controller of a group's pods: it creates a pod again that is evicted."""
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "name": group,
+        "uid": f"job-{namespace}-{group}",
+        "controller": True,
+    }
 
 
 def taint(text: str | Mapping[str, Any]) -> dict[str, Any]:
@@ -510,4 +522,4 @@ def _in_queue_units(resource: str, amount: Amount | None) -> int | float:
         raise InvalidClusterError(str(error)) from None
     exact *= {"gpu": 1, "cpu": 1000, "memory": 1}[resource]
     exact /= 1_000_000 if resource == "memory" else 1
-    return int(exact) if exact.denominator == 1 else float(exact)
+    return quantities.plain(exact)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kai.api import keys, kinds, quantities
+from kai.api import keys, kinds, quantities, rules
 from kai.api.reading import at, mapping
 from kai.engine import text
 
@@ -60,10 +60,19 @@ def to_html(title: str, lists: Lists) -> str:
                 kinds.full_name(group),
                 str(at(group, "spec", "queue") or ""),
                 text.number(waiting.get(str(at(group, "metadata", "name")), 0)),
-                text.number(at(group, "spec", "minMember") or 1),
+                _minimum(group),
             )
             for group in lists.get("podGroups", ())
         ],
         right=frozenset((2, 3)),
     )
     return text.to_html(f"{title}: {summary(lists)}", [shapes, groups])
+
+
+def _minimum(group: Mapping[str, Any]) -> str:
+    """A rejected pod group is shown with the value that it has."""
+    value = at(group, "spec", "minMember")
+    if value is None:
+        return "1"
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return text.number(value or 1) if is_number else rules.written(value)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kai.api import extras
 from kai.engine import text
 from kai.engine.text import Table
 from kai.engine.values import ByName, plain
@@ -133,9 +134,7 @@ class Queues(ByName[QueuePlan]):
         try:
             import pandas
         except ModuleNotFoundError:
-            raise ModuleNotFoundError(
-                "to_pandas() needs pandas: pip install 'kai-sched[notebook]'"
-            ) from None
+            raise ModuleNotFoundError(extras.needed("to_pandas()", "pandas")) from None
         rows = [
             {"queue": queue.name, "resource": resource}
             | {

@@ -114,12 +114,13 @@ class Scheduler:
                 plan = session.plan(compiled, now_ns=now_ns)
         else:
             plan = session.plan(compiled, now_ns=now_ns)
+        noted = cluster._warnings(nodes=lambda: (node for node, *_ in plan.nodes()))
         return Plan(
             plan,
             input=cluster.name,
             now_ns=now_ns,
             rejected=cluster._all_rejected(plan.rejected),
-            warnings=tuple(dict.fromkeys((*plan.warnings, *cluster._warnings()))),
+            warnings=tuple(dict.fromkeys((*plan.warnings, *noted))),
         )
 
     # ---- from one cycle to the next --------------------------------------------------------------

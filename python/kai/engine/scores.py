@@ -150,15 +150,13 @@ class Scores(Mapping[str, NodeScore]):
 
         Raises ModuleNotFoundError without pandas.
         """
-        frame: pandas.DataFrame = needed("to_pandas()", "pandas", "notebook").DataFrame(
-            self._columns()
-        )
+        frame: pandas.DataFrame = needed("to_pandas()", "pandas").DataFrame(self._columns())
         return frame.set_index("node")
 
     def to_arrow(self) -> pyarrow.Table:
         """The same as an Arrow table, with a column `node`. Raises ModuleNotFoundError without
         pyarrow."""
-        pa = needed("to_arrow()", "pyarrow", "arrow")
+        pa = needed("to_arrow()", "pyarrow")
         types = {"node": pa.string(), "now": pa.bool_()}
         table: pyarrow.Table = pa.table(
             {
@@ -181,10 +179,10 @@ class Scores(Mapping[str, NodeScore]):
         """Bars of the best nodes, with a segment for each plugin.
 
         Plugins that score all these nodes alike are not drawn; a line names them. `most`: how many
-        nodes. Needs ``kai-sched[notebook]``. Raises InvalidInputError for `most` below 1 and if no
+        nodes. Needs matplotlib. Raises InvalidInputError for `most` below 1 and if no
         node has scores, and ModuleNotFoundError without matplotlib.
         """
-        needed("plot()", "matplotlib", "notebook")
+        needed("plot()", "matplotlib")
         from kai.engine.score_plot import plot
 
         return plot(self, most=most, ax=ax)

@@ -98,6 +98,21 @@ class Situation:
         rows = self._account[5]
         return self._account[4], [(queue, Fraction(gpus, _NANO)) for queue, gpus in rows]
 
+    @property
+    def bare_groups(self) -> list[str]:
+        """Groups that consolidation did not move because of a bare pod, the oldest first."""
+        return self._account[6]
+
+    def has_owner(self, group: str) -> bool:
+        """Whether the group was created for a workload, and not for a pod without an owner."""
+        return group in self._owned
+
+    @cached_property
+    def _owned(self) -> frozenset[str]:
+        return frozenset(
+            group for owner, group in self.groups_of_owners if self.group_of_pod.get(owner) != group
+        )
+
     @cached_property
     def _account(self) -> _core._Account:
         return self._compiled.account()

@@ -22,8 +22,9 @@ VERDICTS: tuple[str, ...] = get_args(Verdict)
 REASON_CODES = (
     "over_limit", "non_preemptible_over_quota", "gang_incomplete", "not_enough_gpus",
     "not_enough_resources", "no_matching_node", "topology_too_small", "larger_than_any_node",
-    "config_map_missing", "volume_not_ready", "resource_claim_not_ready", "no_free_devices",
-    "queue_does_not_exist", "queue_not_leaf", "subgroup_does_not_exist", "not_ready", "not_built",
+    "config_map_missing", "volume_not_ready", "resource_claim_not_ready",
+    "selector_costs_too_much", "no_free_devices", "queue_does_not_exist",
+    "queue_not_leaf", "subgroup_does_not_exist", "not_ready", "not_built",
     "completed", "no_pods", "not_considered", "preemption_delay", "search_budget_spent", "evicted",
     "stale",
 )  # fmt: skip

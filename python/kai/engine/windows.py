@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from kai.api import times
+from kai.api import extras, times
 from kai.api.durations import go_seconds, prometheus_seconds
 from kai.api.nearest import did_you_mean
 from kai.errors import InvalidInputError
@@ -198,9 +198,7 @@ def check_cron(cron: str) -> None:
     try:
         from croniter import croniter
     except ModuleNotFoundError:
-        raise InvalidInputError(
-            "cron windows need croniter: pip install 'kai-sched[cluster]'"
-        ) from None
+        raise InvalidInputError(extras.needed("a window with cron", "croniter")) from None
     fields = cron.split()
     is_plain = len(fields) == 5 and all(map(_CRON_FIELD.fullmatch, fields))
     if (is_plain or cron in _DESCRIPTORS) and croniter.is_valid(cron):
@@ -248,7 +246,7 @@ class Samples:
         try:
             import numpy as np
         except ModuleNotFoundError:
-            raise InvalidInputError("samples need numpy: pip install 'kai-sched[arrow]'") from None
+            raise InvalidInputError(extras.needed("Samples.of()", "numpy")) from None
         queues = tuple(sorted({queue for row in allocated for queue in row}))
         place = {queue: column for column, queue in enumerate(queues)}
         held = np.zeros((len(times_s), len(queues), 3))

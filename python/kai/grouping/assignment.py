@@ -17,10 +17,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kai.api import keys, kinds
+from kai.api.names import LONGEST_NAME, fitting
+from kai.api.owning import Key, Manifest, Owners
 from kai.api.reading import annotations_of, at, text
 from kai.grouping import gangs
 from kai.grouping.gangs import gang_of
-from kai.grouping.owners import Key, Manifest, Owner, key_of, top_owner
+from kai.grouping.owners import Owner, key_of, top_owner_in
 from kai.grouping.parts import Gang
 from kai.grouping.pod_groups import Rules, pod_group
 from kai.grouping.replicas import InvalidField
@@ -54,7 +56,8 @@ def group(
     priority_classes: Iterable[str],
 ) -> Grouped:
     """Groups the pods of kai-scheduler that belong to no pod group of the input."""
-    owners = {**{key_of("Pod", pod): pod for pod in pods}, **workloads}  # a leader owns its workers
+    # A leader owns its workers.
+    owners = Owners({**{key_of("Pod", pod): pod for pod in pods}, **workloads})
     existing = {kinds.full_name(each).rpartition("/")[2] for each in existing_groups}
     rules = Rules(frozenset(priority_classes), keeps_invalid=True)
     result = Grouped()
@@ -64,7 +67,7 @@ def group(
         if at(pod, "spec", "schedulerName") != keys.SCHEDULER_NAME:
             continue
         try:
-            owner = top_owner(pod, owners)
+            owner = top_owner_in(pod, owners)
         except InvalidField as error:
             result.problems.append(Problem(pod, error.field, error.message))
             continue
@@ -95,7 +98,8 @@ def group(
         if wanted[name] > 1 or name in existing:
             import hashlib  # importing it takes longer than grouping a small cluster
 
-            name += "-" + hashlib.sha256("/".join(key).encode()).hexdigest()[:5]
+            end = "-" + hashlib.sha256("/".join(key).encode()).hexdigest()[:5]
+            name = fitting(name, LONGEST_NAME - len(end)) + end
         _make(result, name, members, rules)
     return result
 

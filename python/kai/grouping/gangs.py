@@ -9,16 +9,16 @@ the worker with the lowest index that has the annotation.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from kai.api import keys, kinds
-from kai.api.reading import annotations_of, at, labels_of, mapping, text
+from kai.api.owning import Manifest
+from kai.api.reading import annotations_of, at, labels_of, mapping, text, whole_number
 from kai.grouping import job_sets, ray, segments, training
-from kai.grouping.owners import Manifest, Owner, first_owner
+from kai.grouping.owners import Owner, first_owner
 from kai.grouping.parts import Gang, leaves
 from kai.grouping.replicas import (
     InvalidField,
@@ -47,10 +47,11 @@ def _min_member(owner: Owner) -> int:
     from_cron = (first_owner(owner.manifest) or {}).get("kind") == "CronJob"
     if value is None or owner.row.gang != "owner" or from_cron:
         return 1
-    if not str(value).isdecimal():
+    minimum = whole_number(value)
+    if minimum is None or minimum < 0:
         where = f"metadata.annotations[{keys.BATCH_MIN_MEMBER_ANNOTATION}]"
         raise InvalidField(where, f"{value!r} is not a number of pods, on Job {owner.key[2]}")
-    return int(str(value))
+    return minimum
 
 
 # ---- PyTorchJob ----------------------------------------------------------------------------------
@@ -102,7 +103,7 @@ def _size_of_worker_segments(described: _Workers) -> int | None:
     value, where = next(described.values_of(keys.SEGMENT_SIZE_ANNOTATION), (None, ""))
     if value is None:
         return None
-    size = _whole_number(value)
+    size = whole_number(value)
     if size is None:
         raise InvalidField(
             _SIZE, f'invalid segment size "{value}" on {where}: it is not a whole number'
@@ -128,7 +129,7 @@ def _leader_worker_set(owner: Owner, pods: Sequence[Manifest]) -> Gang:
     """
     lws, label = owner.manifest, keys.LWS_WORKER_INDEX_LABEL
     in_order = _by_index(pods, label)
-    workers = [pod for pod in in_order if _whole_number(labels_of(pod).get(label)) != 0]
+    workers = [pod for pod in in_order if whole_number(labels_of(pod).get(label)) != 0]
     leader_first = _starts_with_leader(lws)
     alone = leader_first and not workers
     pods_wanted = _size_of_replica(lws, in_order if leader_first else ())
@@ -178,7 +179,7 @@ def _size_of_replica(lws: Manifest, pods: Iterable[Manifest]) -> int:
     value = next((each for each in values if each is not None), None)
     if value is None:
         return replica_size(lws)
-    size = _whole_number(value)
+    size = whole_number(value)
     if size is None or size < 1:
         place = f"metadata.annotations[{keys.LWS_SIZE_ANNOTATION}]"
         raise InvalidField(place, f"is {value!r}, not a number of pods")
@@ -195,7 +196,7 @@ def _size_of_replica_segments(lws: Manifest, template: Manifest) -> tuple[int | 
     ):
         if value is None:
             continue
-        size = _whole_number(value)
+        size = whole_number(value)
         if size is None:
             problem = f'invalid segment size "{value}" on {where}: it is not a whole number'
             raise InvalidField(place, problem)
@@ -258,7 +259,7 @@ def _problem_at(place: str) -> Iterator[None]:
 
 def _by_index(pods: Iterable[Manifest], label: str) -> list[Manifest]:
     def order(pod: Manifest) -> tuple[bool, int, str]:
-        index = _whole_number(labels_of(pod).get(label))
+        index = whole_number(labels_of(pod).get(label))
         return (index is None, index or 0, kinds.full_name(pod))
 
     return sorted(pods, key=order)
@@ -270,17 +271,12 @@ def _index(pod: Manifest, label: str, what: str) -> int:
     value = labels_of(pod).get(label)
     if value is None:
         raise InvalidField(place, f"{what} index label not found on pod {kinds.full_name(pod)}")
-    index = _whole_number(value)
+    index = whole_number(value)
     if index is None:
         raise InvalidField(place, f"invalid {what} index {value}, err: it is not a whole number")
     if index < 0:
         raise InvalidField(place, f"{what} index {value} is not valid. It must be bigger than 0")
     return index
-
-
-def _whole_number(value: Any) -> int | None:
-    # int() alone would accept 1_000 and digits of any script; 18 digits fit into 64 bits.
-    return int(str(value)) if re.fullmatch(r"[+-]?[0-9]{1,18}", str(value)) else None
 
 
 KNOWN: Mapping[str, Callable[[Owner, Sequence[Manifest]], Gang]] = {

@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kai.api import keys
-from kai.api.reading import annotations_of, at, labels_of, mapping, objects, text
+from kai.api.names import dns_label
+from kai.api.owning import Manifest
+from kai.api.reading import annotations_of, at, labels_of, mapping, objects, text, whole_number
 from kai.grouping import segments
-from kai.grouping.owners import Manifest, Owner
+from kai.grouping.owners import Owner
 from kai.grouping.parts import Gang, leaves
 from kai.grouping.replicas import InvalidField, whole
 from kai.grouping.segments import SubGroup
@@ -70,7 +72,7 @@ def _of_job(job: Manifest, replicas: int, field: str) -> list[SubGroup]:
 
 
 def _replica(job: Any, index: Any) -> str:
-    return f"{job}-replica-{index}"
+    return dns_label(f"{job}-replica-{index}")
 
 
 def _at_least(annotations: Mapping[str, Any], field: str, default: int) -> int:
@@ -78,6 +80,7 @@ def _at_least(annotations: Mapping[str, Any], field: str, default: int) -> int:
     value = annotations.get(keys.BATCH_MIN_MEMBER_ANNOTATION)
     if value is None:
         return default
-    if not str(value).isdecimal() or int(str(value)) < 1:
+    minimum = whole_number(value)
+    if minimum is None or minimum < 1:
         raise InvalidField(field, f"is {value!r}, not a number of at least 1")
-    return int(str(value))
+    return minimum

@@ -15,11 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from kai.api import defaults, keys, kinds
+from kai.api.names import LONGEST_NAME, fitting, object_name
+from kai.api.owning import Key, Manifest, Owners
 from kai.api.reading import annotations_of, at, labels_of, objects, text
 from kai.grouping.replicas import InvalidField
-
-Manifest = Mapping[str, Any]
-Key = tuple[str, str, str]  # kind, namespace, name
 
 MOST_OWNERS = 10
 """The longest chain of owner references; objects may own each other."""
@@ -54,9 +53,8 @@ class Owner:
     @property
     def group_name(self) -> str:
         if self.named:
-            return self.named
-        name = f"pg-{self.key[2]}" + (f"-{self.uid}" if self.uid else "")
-        return name + (f"-group-{self.replica}" if self.replica else "")
+            return object_name(self.named)
+        return name_of_group(self.key[2], self.uid, self.replica)
 
     @property
     def reference(self) -> Reference:
@@ -66,6 +64,17 @@ class Owner:
     def row(self) -> kinds.Kind:
         """The row of its kind; the default row if its API group differs."""
         return row_of(self.key[0], self.api_version)
+
+
+def name_of_group(owner: str, uid: str, replica: str = "") -> str:
+    """The name of the group of an owner, or of one replica of it; the name of the owner is cut if
+    it is too long.
+
+    >>> name_of_group("train", "1a2b", "3")
+    'pg-train-1a2b-group-3'
+    """
+    end = (f"-{uid}" if uid else "") + (f"-group-{replica}" if replica else "")
+    return f"pg-{fitting(owner, LONGEST_NAME - len('pg-') - len(end))}{end}"
 
 
 def row_of(kind: str, api_version: str) -> kinds.Kind:
@@ -228,23 +237,18 @@ def _with_settings(owner: Owner, above: Owner) -> Owner:
 
 
 def top_owner(pod: Manifest, owners: Mapping[Key, Manifest]) -> Owner:
-    """The owner that groups the pod, among these owners (spec 6 C25-C28). Raises InvalidField.
+    """The owner that groups the pod, among these owners (spec 6 C25-C28). Raises InvalidField."""
+    return top_owner_in(pod, Owners(owners))
 
-    A file may lack the objects between a pod and its owner: a ReplicaSet with the label of a
-    Deployment counts as owned by one, and pods of a LeaderWorkerSet name it in a label.
-    """
 
-    def find(reference: Reference) -> Manifest:
-        return owners.get(reference[1:4], {})
-
-    chain = chain_of(pod, find)
-    top = chain[-1]
-    labels = chain[0].labels
-    if top.key[0] == "ReplicaSet" and keys.POD_TEMPLATE_HASH_LABEL in labels:
-        return by_itself(chain[0], top)
-    key: Key = ("LeaderWorkerSet", top.key[1], text(labels.get(keys.LWS_NAME_LABEL)))
-    if top.key[0] != "LeaderWorkerSet" and (found := owners.get(key)):
-        version = text(found.get("apiVersion"))
-        top = _as_owner(Reference(version, *key, _uid(found)), found)
-        return of_replica(chain[0], top)
+def top_owner_in(pod: Manifest, owners: Owners) -> Owner:
+    """The same for many pods. A ReplicaSet with the label of a Deployment is owned by one."""
+    chain = chain_in(pod, owners)
+    if chain[-1].key[0] == "ReplicaSet" and keys.POD_TEMPLATE_HASH_LABEL in chain[0].labels:
+        return by_itself(chain[0], chain[-1])
     return owner_of(chain)
+
+
+def chain_in(pod: Manifest, owners: Owners) -> list[Owner]:
+    """The pod and its owners in an input, also those that the input lacks. Raises InvalidField."""
+    return chain_of(owners.completed(pod), lambda owner: owners.find(*owner[1:4], pod))

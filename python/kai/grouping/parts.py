@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from kai.grouping.owners import Manifest
+from kai.api.owning import Manifest
 from kai.grouping.segments import SubGroup
 
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kai.api import defaults, keys, kinds
+from kai.api.owning import Manifest
 from kai.api.reading import annotations_of, at, first_text, labels_of, text
 from kai.api.rules import is_duration
 from kai.grouping import segments
-from kai.grouping.owners import Manifest, Owner
+from kai.grouping.owners import Owner
 from kai.grouping.parts import Gang
 
 

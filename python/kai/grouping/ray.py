@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kai.api import keys
+from kai.api.names import dns_label
+from kai.api.owning import Manifest
 from kai.api.reading import annotations_of, at, labels_of, mapping, objects, text
 from kai.grouping import segments
-from kai.grouping.owners import Manifest, Owner
+from kai.grouping.owners import Owner
 from kai.grouping.parts import Gang, leaves
 from kai.grouping.replicas import InvalidField, whole
 from kai.grouping.segments import Constraint, SubGroup
@@ -34,7 +36,8 @@ def gang(owner: Owner, _: Sequence[Manifest]) -> Gang:
 
     def sub_group_of(pod: Manifest) -> str:
         name = text(labels_of(pod).get(keys.RAY_GROUP_LABEL))
-        return name if name in named else ""
+        part = dns_label(name) if name else ""
+        return part if part in named else ""
 
     return Gang(sum(part["minMember"] for part in parts), parts, sub_group_of)
 
@@ -46,7 +49,7 @@ def _of_group(group: Manifest, index: int, field: str) -> SubGroup:
     if least > replicas:
         raise InvalidField(f"{field}.minReplicas", f"is {least}, more than the {replicas} replicas")
     hosts = whole(group, "numOfHosts", 1, f"{field}.numOfHosts")
-    name = text(group.get("groupName")) or f"worker-group-{index}"
+    name = dns_label(text(group.get("groupName")) or f"worker-group-{index}")
     constraint = _constraint(mapping(group.get("template")), field)
     return segments.leaf(name, (least or replicas) * hosts, constraint=constraint)
 

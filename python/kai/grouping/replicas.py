@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kai.api.reading import at, mapping, text
+from kai.api.rules import written
 
 MOST_PODS = 100_000
 
@@ -25,7 +26,7 @@ def whole(spec: Mapping[str, Any], member: str, default: int, field: str) -> int
     if value is None:
         return default
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise InvalidField(field, f"is {value!r}, not a number of pods")
+        raise InvalidField(field, f"is {written(value)}, not a number of pods")
     if value > MOST_PODS:
         raise InvalidField(
             field, f"is {value}, but kai creates at most {MOST_PODS} pods per workload"

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kai.api import keys
+from kai.api.owning import Manifest
 from kai.api.reading import at, labels_of, text
-from kai.grouping.owners import Manifest, Owner
+from kai.grouping.owners import Owner
 from kai.grouping.parts import Gang
 from kai.grouping.replicas import min_available, replicas_of, roles_of
 

@@ -128,6 +128,7 @@ USED: Mapping[str, tuple[Rule, ...]] = {
         Rule("", "pods", ("get", *_SEE, "delete")),
         Rule("", "pods/binding", ("create",)),
         Rule("", "pods/eviction", ("create",)),
+        # Also labels and annotations: the pod group, and before Kubernetes 1.35 the GPU groups.
         Rule("", "pods/status", ("patch",)),
         Rule(SCHEDULING_GROUP, "podgroups", (*_SEE, "patch")),
         Rule(SCHEDULING_GROUP, "podgroups/status", ("patch",)),
@@ -155,7 +156,10 @@ USED: Mapping[str, tuple[Rule, ...]] = {
         _EVENTS,
         _PRIORITIES,
         # get: a pod whose group was deleted, and a group that already exists.
-        Rule("", "pods", ("get", *_SEE, "patch")),
+        Rule("", "pods", ("get", *_SEE)),
+        # The annotation and the label that name the group; `patch pods` would also allow to change
+        # the images of any pod.
+        Rule("", "pods/status", ("patch",)),
         Rule(SCHEDULING_GROUP, "podgroups", ("get", *_SEE, "create", "patch")),
         *(Rule(group, each, ("get",)) for group, kinds in OWNERS.items() for each in kinds),
     ),
@@ -169,9 +173,6 @@ USED: Mapping[str, tuple[Rule, ...]] = {
     ),
     "queue-controller": (
         _LEASES,
-        _PRIORITIES,
-        Rule("", "pods", _SEE),
-        Rule(_DEVICES, "resourceclaims", _SEE),
         Rule(SCHEDULING_GROUP, "podgroups", _SEE),
         Rule(SCHEDULING_GROUP, "queues", _SEE),
         Rule(SCHEDULING_GROUP, "queues/status", ("patch",)),
@@ -180,11 +181,8 @@ USED: Mapping[str, tuple[Rule, ...]] = {
 """The rules that a role uses, by role."""
 
 LATER: Mapping[str, tuple[Rule, ...]] = {
-    "scheduler": (
-        Rule("", "pods", ("patch",)),  # before Kubernetes 1.35: labels of pods with shared GPUs
-        Rule("policy", "poddisruptionbudgets", _SEE),
-    ),
-    "binder": (Rule("", "pods", ("patch",)),),  # as for the scheduler
+    "scheduler": (Rule("policy", "poddisruptionbudgets", _SEE),),
+    "binder": (),
     "pod-grouper": (Rule("", "configmaps", ("get",)),),
     "pod-group-controller": (),
     "queue-controller": (),
@@ -196,7 +194,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {role: (*USED[role], *LATER[role]) for r
 
 PROGRAMS: Mapping[str, tuple[Rule, ...]] = {
     # list: to repair annotations that others have changed.
-    "numa-exporter": (Rule("", "pods", ("list", "patch")),),
+    "numa-exporter": (Rule("", "pods", ("list",)), Rule("", "pods/status", ("patch",))),
 }
 """Programs that are not roles and hold no lease, by name; each has its own account."""
 
@@ -248,7 +246,11 @@ def objects(
 
 
 def reservation_account() -> list[dict[str, Any]]:
-    """The service account of reservation pods; their program writes to its own pod."""
+    """The service account of reservation pods; their program writes to its own pod.
+
+    It keeps the right to patch pods, in this namespace only: the image may be KAI's, whose program
+    patches the pod itself.
+    """
     metadata = {"name": RESERVATION, "namespace": RESERVATION}
     rules = _rules([Rule("", "pods", ("get", "patch"))])
     return [

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import aiohttp
 
+from kai.api.refusals import refusal
 from kai.api.writes import Outcome, Result, Write
 
 
@@ -132,11 +133,16 @@ def without_password(url: str) -> str:
 
 def status_of(body: bytes) -> Mapping[str, Any]:
     """The Status object of an answer; empty for other answers, such as those of a proxy."""
-    try:
-        value = json.loads(body)
-    except ValueError:
-        return {}
+    value = _parsed(body)
     return value if isinstance(value, dict) and value.get("kind") == "Status" else {}
+
+
+def _parsed(body: bytes) -> Any:
+    """The JSON of a body; None for anything else."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
 
 
 _TITLE = re.compile(r"<(?:title|h1)[^>]*>([^<]{1,200})<", re.IGNORECASE)
@@ -155,6 +161,55 @@ def reason_and_message(body: bytes) -> tuple[str, str]:
     return str(status.get("reason") or ""), str(status.get("message") or "")
 
 
+def kinds_of(write: Write) -> tuple[str, ...]:
+    """The kinds of object that the API server answers a successful write with."""
+    if write.subresource in ("binding", "eviction"):
+        return ("Status",)
+    return ("Status", write.kind) if write.verb == "delete" else (write.kind,)
+
+
+def whole(body: bytes, kinds: Sequence[str]) -> dict[str, Any]:
+    """The body of a successful answer: an object of one of these kinds, or a list of objects.
+
+    Raises ValueError for other bodies. A proxy may answer 200 with a page of its own, and a server
+    in trouble with half an object. Such an answer says nothing about the request.
+    """
+    value = _parsed(body)
+    if isinstance(value, dict) and value.get("kind") in kinds and _is_whole(value):
+        return value
+    shown = reason_and_message(body)[1][:60] or "nothing"
+    raise ValueError(f"the answer is no {kinds[-1]}: {shown} (is there a proxy in between?)")
+
+
+def _is_whole(value: Mapping[str, Any]) -> bool:
+    """Whether it has the parts that an API server always sends."""
+    kind, metadata = value["kind"], value.get("metadata")
+    if kind == "Status":
+        return value.get("status") == "Success"
+    if kind.startswith("API"):  # of discovery: no objects
+        return True
+    if not isinstance(metadata, dict):
+        return False
+    if not kind.endswith("List"):
+        return bool(metadata.get("name") and metadata.get("uid"))
+    items = value.get("items", "")
+    is_list = items is None or isinstance(items, list)
+    return is_list and bool(metadata.get("resourceVersion")) and all(map(_is_named, items or ()))
+
+
+def _is_named(item: Any) -> bool:
+    metadata = item.get("metadata") if isinstance(item, dict) else None
+    return isinstance(metadata, dict) and bool(metadata.get("name"))
+
+
+def looks_whole(body: bytes, kind: str) -> bool:
+    """A cheap sign that it is a `whole` object: its first and last characters. For answers whose
+    body is not used."""
+    start = body[:200]
+    begins = start.startswith(b"{") and b'"metadata":{' in start
+    return begins and b'"kind":"%s"' % kind.encode() in start and body[-2:].rstrip().endswith(b"}")
+
+
 def outcome_of(answer: Answer, write: Write) -> Outcome:
     """The outcome of a write for the controller that requested it."""
     code = answer.status
@@ -162,7 +217,11 @@ def outcome_of(answer: Answer, write: Write) -> Outcome:
         return Outcome(Result.DONE, code, body=answer.body)
     status = status_of(answer.body)
     reason, message = reason_and_message(answer.body)
-    if code == 404 and status:
+    # Rules and webhooks choose any code for a refusal, and nothing was stored whatever it is.
+    refused = refusal(message) if status else None
+    if refused is not None:
+        result = Result.FAILED
+    elif code == 404 and status:
         result = Result.GONE
     elif code == 409:
         result = Result.CONFLICT
@@ -174,7 +233,7 @@ def outcome_of(answer: Answer, write: Write) -> Outcome:
         result = Result.FAILED
     else:
         result = Result.REFUSED
-    return Outcome(result, code, reason, message, answer.body)
+    return Outcome(result, code, reason, message, answer.body, refused)
 
 
 def _by_a_budget(status: Mapping[str, Any]) -> bool:

@@ -14,9 +14,11 @@ import contextlib
 import json
 import os
 import platform
+import re
 import sys
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -33,16 +35,21 @@ from kai.k8s.answers import (
     Answer,
     Unanswered,
     explain,
+    kinds_of,
+    looks_whole,
     outcome_of,
     reason_and_message,
     retry_after,
     status_of,
+    whole,
 )
 from kai.k8s.clock import Backoff, Clock
 from kai.k8s.connections import Connector, ended
 from kai.k8s.credentials import Credentials
 from kai.k8s.discovery import Discovery
 from kai.k8s.kubeconfig import Access, find_access
+from kai.k8s.server_time import Moment, ServerTime, moment
+from kai.k8s.versions import Mark, Versions
 
 TRIES = 5
 TIMEOUT_S = 30.0  # of one request that is not a watch
@@ -51,10 +58,12 @@ FIRST_WAIT_S, MOST_WAIT_S = 0.1, 5.0
 MOST_AWAY_S = 1.0  # without a connection, a try costs an unreachable server nothing
 MOST_RETRY_AFTER_S = 30.0
 WATCH_SILENCE_S = 120.0  # servers send a bookmark every minute
-DATE_EVERY_S = 10.0
+SAME_DATE_S = 0.5  # a Date that was just seen adds nothing
 READS_AT_ONCE = 16
 """Reads of single objects at the same time, with all their tries. Filling a cluster needs thousands
 of reads; writes do not wait for them, and an unreachable server does not get thousands of tries."""
+USED = frozenset(("ResourceClaim", "PersistentVolume", "PersistentVolumeClaim"))
+"""Kinds for which the answer to a write is used like a watch event."""
 LABELS_ARE_COPIED_FROM = 35
 """The minor version of Kubernetes from which bindings copy labels to pods."""
 
@@ -63,6 +72,7 @@ _PATCHES = {
     "json": "application/json-patch+json",
     "strategic": "application/strategic-merge-patch+json",
 }
+DISCOVERY = ("APIGroupList", "APIGroup", "APIResourceList")
 _METHODS = {"create": "POST", "patch": "PATCH", "delete": "DELETE"}
 _NO_PARAMETERS: Mapping[str, str] = {}
 
@@ -87,6 +97,9 @@ class Client:
         self.requests = self.repeated = self.throttled = self.unanswered = 0
         self.discovery = Discovery(self._fetch, self.clock)
         self.has_watch_lists = True  # until the server answers otherwise
+        self.streams: set[aiohttp.ClientResponse] = set()  # open ones
+        self.versions = Versions()
+        self.versions.on_back.append(lambda *_: self._end_watches())
         self._credentials = Credentials(access, self.clock)
         self._base = access.server
         self._origin, self._prefix = URL(access.server), urllib.parse.urlsplit(access.server).path
@@ -97,7 +110,8 @@ class Client:
         self._connectors: list[Connector] = []
         self._reading = asyncio.Semaphore(READS_AT_ONCE)
         self._closed = False
-        self._date: tuple[float, float] | None = None  # the server's time, monotonic time
+        self.time = ServerTime()
+        self._date = ("", 0.0)  # the last Date header that was read, and when
 
     @classmethod
     async def connect(
@@ -173,7 +187,9 @@ class Client:
         Raises NotFoundError for a kind that the server does not serve, and the errors of `read`.
         """
         path = (await self.resource(kind)).path(namespace, name)
-        answer = await self.read(path)
+        answer = await self.read(path, kinds=(kind,))
+        if answer.status == 404 and not status_of(answer.body):
+            raise NotFoundError(f"{self._base} does not serve {path}")
         return answer.body if answer.status < 300 else None
 
     async def find(self, read: Read) -> Any:
@@ -186,7 +202,8 @@ class Client:
             data = await self.get(read.kind, read.namespace, read.name)
             return None if data is None else json.loads(data)
         path = (await self.resource(read.kind)).path(read.namespace)
-        answer = await self.read(path, {"labelSelector": read.selector})
+        kinds = (f"{read.kind}List",)
+        answer = await self.read(path, {"labelSelector": read.selector}, kinds=kinds)
         return json.loads(answer.body).get("items") or [] if answer.status < 300 else []
 
     async def get_by_api(
@@ -201,7 +218,7 @@ class Client:
             row = await self.discovery.find(kind, api_version)
         if row is None:
             return None
-        answer = await self.read(row.path(namespace, name))
+        answer = await self.read(row.path(namespace, name), kinds=(kind,))
         return answer.body if answer.status < 300 else None
 
     async def resource(self, kind: str) -> Resource:
@@ -221,24 +238,33 @@ class Client:
         path: str,
         parameters: Mapping[str, str] = _NO_PARAMETERS,
         *,
+        kinds: Sequence[str],
         accept: str = "application/json",
         lane: str = "read",
     ) -> Answer:
         """A GET, repeated while the server is busy; the status is 2xx, 404 or 410.
 
-        Raises UnreachableError after several tries, and RefusedError for other answers.
+        `kinds`: the kinds of object that the server may answer with; another body counts as no
+        answer. Empty: the caller checks the body. Raises UnreachableError after several tries, and
+        RefusedError for other answers.
         """
         async with self._reading if lane == "read" else contextlib.nullcontext():
-            return await self._read(path, parameters, accept=accept, lane=lane)
+            return await self._read(path, parameters, kinds=kinds, accept=accept, lane=lane)
 
     async def _read(
-        self, path: str, parameters: Mapping[str, str], *, accept: str, lane: str
+        self,
+        path: str,
+        parameters: Mapping[str, str],
+        *,
+        kinds: Sequence[str],
+        accept: str,
+        lane: str,
     ) -> Answer:
         backoff = Backoff(self.clock, FIRST_WAIT_S, MOST_WAIT_S)
         for left in reversed(range(TRIES)):
             try:
                 answer = await self._exchange(
-                    "GET", path, parameters=parameters, content=accept, lane=lane
+                    "GET", path, parameters=parameters, content=accept, lane=lane, kinds=kinds
                 )
             except Unanswered as error:
                 if not left:
@@ -255,7 +281,7 @@ class Client:
         raise AssertionError
 
     async def _fetch(self, path: str) -> tuple[int, bytes]:
-        answer = await self.read(path)
+        answer = await self.read(path, kinds=DISCOVERY)
         return answer.status, answer.body
 
     # ---- writing ---------------------------------------------------------------------------------
@@ -290,7 +316,7 @@ class Client:
         ends = self.clock.monotonic() + timeout
         backoff = Backoff(self.clock, FIRST_WAIT_S, MOST_WAIT_S)
         outcome = Outcome(Result.FAILED, 0, "Timeout", "there was no time to send it")
-        tries = 0
+        tries, mark = 0, self.versions.mark(write.kind)
         while (now := self.clock.monotonic()) < ends and not self._closed:
             if guard is not None and not guard():
                 outcome = Outcome(
@@ -299,7 +325,13 @@ class Client:
                 break
             try:
                 answer = await self._exchange(
-                    _METHODS[write.verb], path, body=body, content=content, timeout=ends - now
+                    _METHODS[write.verb],
+                    path,
+                    body=body,
+                    content=content,
+                    timeout=ends - now,
+                    kinds=kinds_of(write),
+                    is_used=write.kind in USED,
                 )
             except Unanswered as error:
                 outcome = Outcome(Result.FAILED, 0, "Unanswered", str(error))
@@ -308,6 +340,7 @@ class Client:
                 wait = backoff.next() if error.sent else min(backoff.next(), MOST_AWAY_S)
             else:
                 outcome = outcome_of(answer, write)
+                self._note_version(mark, write, outcome)
                 if not _may_change_soon(outcome):
                     break
                 tries += 1
@@ -320,9 +353,7 @@ class Client:
             self.repeated += 1
             await self.clock.sleep(min(wait, max(0.0, ends - self.clock.monotonic())))
         if in_doubt and outcome.result not in (Result.DONE, Result.GONE):
-            return Outcome(
-                Result.LOST, outcome.status, outcome.reason, outcome.message, outcome.body
-            )
+            return replace(outcome, result=Result.LOST)
         return outcome
 
     def _wait(self, answer: Answer, backoff: Backoff) -> float:
@@ -344,11 +375,12 @@ class Client:
         content: str = "application/json",
         timeout: float = TIMEOUT_S,
         lane: str = "write",
+        kinds: Sequence[str] = (),
     ) -> tuple[int, bytes]:
         """Sends one request and returns status and body. After a 401 it renews the credentials and
         sends it again.
 
-        Raises UnreachableError if no answer comes.
+        `kinds`: as in `read`. Raises UnreachableError if no answer comes.
         """
         try:
             answer = await self._exchange(
@@ -359,6 +391,7 @@ class Client:
                 content=content,
                 timeout=timeout,
                 lane=lane,
+                kinds=kinds,
             )
         except Unanswered as error:
             raise UnreachableError(f"{self._base}: {error}") from None
@@ -374,7 +407,12 @@ class Client:
         content: str = "application/json",
         timeout: float = TIMEOUT_S,
         lane: str = "write",
+        kinds: Sequence[str] = (),
+        is_used: bool = True,
     ) -> Answer:
+        """Sends one request. Raises Unanswered, also for an answer 2xx with another body than an
+        object of `kinds` (empty: any). `is_used`: its body will be read, so all of it is
+        checked."""
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, 10.0))
         try:
             session = self._session(lane)
@@ -386,6 +424,7 @@ class Client:
             options = await self._options(content, body is not None)
             generation, used = self._generation, self._credentials.headers
             self.requests += 1
+            sent = self.clock.monotonic()
             try:
                 async with session.request(
                     method, url, data=body, timeout=limits, **options
@@ -396,7 +435,9 @@ class Client:
                 raise explain(error, proxy=self.access.proxy) from None
             if answer.status == 429:
                 self.throttled += 1
-            self._note_date(answer)
+            self._note_date(answer, sent)
+            if kinds and answer.status < 300:
+                self._check(answer.body, kinds, is_used=is_used)
             if answer.status == 401 and again and await self._renewed(generation, used):
                 again = False
                 continue
@@ -450,24 +491,53 @@ class Client:
         return RefusedError(f"{self._base}: {text}", status)
 
     def server_time(self) -> float:
-        """Seconds since 1970 by the server's clock, to about a second; by ours before the first
-        answer."""
-        if self._date is None:
-            return self.clock.wall()
-        then, at = self._date
-        return then + self.clock.monotonic() - at
+        """Seconds since 1970 by the cluster's time (kai.k8s.server_time), to about a second; by
+        this machine's clock before the first answer."""
+        now = self.time.at(self.clock.monotonic())
+        return self.clock.wall() if now is None else now
+
+    def moment(self) -> Moment:
+        """The cluster's time, and when durations count."""
+        return moment(self.time, self.clock.monotonic(), self.clock.wall())
+
+    async def ask_time(self) -> None:
+        """Reads the server's time over a new connection: of several servers, any can answer."""
+        with contextlib.suppress(Unanswered):
+            await self._exchange("GET", "/version", timeout=CONNECT_TIMEOUT_S, lane="time")
 
     # ---- inside ----------------------------------------------------------------------------------
 
-    def _note_date(self, answer: Answer) -> None:
-        now = self.clock.monotonic()
-        if self._date is not None and now - self._date[1] < DATE_EVERY_S:
+    def _note_date(self, answer: Answer, sent: float) -> None:
+        now, text = self.clock.monotonic(), answer.headers.get("Date") or ""
+        last, at = self._date
+        if not text or (text == last and 0 <= now - at < SAME_DATE_S):
             return
-        date = answer.headers.get("Date")
-        if date:
-            # The header has whole seconds, rounded down: on average half a second is missing.
-            with contextlib.suppress(TypeError, ValueError):
-                self._date = (parsedate_to_datetime(date).timestamp() + 0.5, now)
+        try:
+            date = parsedate_to_datetime(text).timestamp()
+        except (TypeError, ValueError, OverflowError):
+            return
+        self._date = (text, now)
+        self.time.observe(date, sent=sent, received=now, wall=self.clock.wall())
+
+    def _end_watches(self) -> None:
+        """Each watch lists its kind again."""
+        for response in list(self.streams):
+            response.close()
+
+    def _note_version(self, mark: Mark, write: Write, outcome: Outcome) -> None:
+        """The version of a new object is later than all that were known before."""
+        if outcome.result is Result.DONE and write.verb == "create":
+            self.versions.answered(mark, version_in(outcome.body))
+
+    def _check(self, body: bytes, kinds: Sequence[str], *, is_used: bool) -> None:
+        """Raises Unanswered for a body that is no object of these kinds."""
+        if not is_used and looks_whole(body, kinds[-1]):
+            return
+        try:
+            whole(body, kinds)
+        except ValueError as error:
+            self.unanswered += 1
+            raise Unanswered(str(error), sent=True) from None
 
     def _url(self, path: str, parameters: Mapping[str, str]) -> URL:
         if parameters:
@@ -521,10 +591,13 @@ class Client:
             raise UnreachableError(f"{self._base}: the client is closed")
         session = self._sessions.get(lane)
         if session is None:
-            # Go servers close an idle connection after 90 s; ours close earlier.
-            connector = Connector(
-                limit=64 if lane == "write" else 0, keepalive_timeout=45.0, ttl_dns_cache=60
-            )
+            if lane == "time":
+                connector = Connector(force_close=True)
+            else:
+                # Go servers close an idle connection after 90 s; ours close earlier.
+                connector = Connector(
+                    limit=64 if lane == "write" else 0, keepalive_timeout=45.0, ttl_dns_cache=60
+                )
             self._connectors.append(connector)
             session = self._sessions[lane] = aiohttp.ClientSession(
                 connector=connector,
@@ -535,9 +608,19 @@ class Client:
         return session
 
 
+_VERSION = re.compile(rb'"resourceVersion":\s*"(\d+)"')
+
+
+def version_in(body: bytes) -> str:
+    """The version of an object or a list; "" if it has none, such as a Status."""
+    found = _VERSION.search(body)
+    return found[1].decode() if found else ""
+
+
 def _may_change_soon(outcome: Outcome) -> bool:
-    """Whether another try within seconds makes sense; granting missing rights takes longer."""
-    return outcome.result is Result.FAILED and outcome.status != 403
+    """Whether another try within seconds makes sense. Granting missing rights takes longer, and so
+    does the change of an admission rule; a webhook may wait long before it refuses."""
+    return outcome.result is Result.FAILED and outcome.status != 403 and outcome.refusal is None
 
 
 def user_agent() -> str:

@@ -21,9 +21,10 @@ from typing import Any
 
 from kai.api.documents import decode
 from kai.api.times import to_ns
+from kai.api.visible import visible
 from kai.errors import InvalidInputError, UnreachableError
 from kai.k8s.clock import Clock
-from kai.k8s.kubeconfig import Access, Material, Plugin, read_file
+from kai.k8s.kubeconfig import Access, Material, Plugin, is_header, read_file
 
 EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 PLUGIN_TIMEOUT_S, PERSON_TIMEOUT_S = 30.0, 120.0
@@ -159,7 +160,7 @@ def run_plugin(plugin: Plugin, access: Access, timeout: float | None = None) -> 
     """
     interactive = plugin.interactive != "Never" and bool(sys.stdin and sys.stdin.isatty())
     timeout = timeout or (PERSON_TIMEOUT_S if interactive else PLUGIN_TIMEOUT_S)
-    about = f"the log-in plug-in {plugin.command}"
+    about = f"the log-in plug-in {visible(plugin.command)}"
     if plugin.interactive == "Always" and not interactive:
         raise UnreachableError(f"{about} must run in a terminal")
     spec: dict[str, Any] = {"interactive": interactive}
@@ -194,6 +195,24 @@ def run_plugin(plugin: Plugin, access: Access, timeout: float | None = None) -> 
         raise UnreachableError(
             f"{about} printed no ExecCredential of {plugin.api_version} with a status"
         ) from None
+    if problem := _problem(status):
+        raise UnreachableError(f"{about} printed {problem}")
     if not status.get("token") and not status.get("clientCertificateData"):
         raise UnreachableError(f"{about} printed neither a token nor a certificate")
     return status
+
+
+def _problem(status: Mapping[str, Any]) -> str:
+    """What is wrong with the values that a plug-in printed; "": nothing."""
+    for name in ("token", "clientCertificateData", "clientKeyData"):
+        value = status.get(name)
+        if value is not None and not isinstance(value, str):
+            return f"a {name} that is not a string"
+    if not is_header(status.get("token") or ""):
+        return "a token with a character that a header must not have"
+    if status.get("expirationTimestamp"):
+        try:
+            to_ns(status["expirationTimestamp"])
+        except InvalidInputError as error:
+            return f"an expirationTimestamp: {error}"
+    return ""

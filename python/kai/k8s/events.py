@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from kai.api.names import LONGEST_NAME, fitting
 from kai.api.resources import RESOURCES
 from kai.api.times import SECOND_NS, to_text
 from kai.api.writes import Lane, Outcome, Result, Write
@@ -23,7 +24,6 @@ from kai.k8s.clock import Clock
 MOST_KNOWN = 4096
 BURST, REFILL_S = 25.0, 300.0  # events of one object: so many at once, then one each REFILL_S
 FOR_NEW = 5.0  # of the burst, reserved for events that are new
-LONGEST_NAME = 253
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class Events:
         """`<object>.<hex>`: the time in nanoseconds, unique."""
         self._last_number = max(self._last_number + 1, int(self._wall() * 1e9))
         end = f".{self._last_number:x}"
-        return about.name[: LONGEST_NAME - len(end)].rstrip(".-") + end
+        return fitting(about.name, LONGEST_NAME - len(end)) + end
 
     def _now(self) -> str:
         return to_text(int(self._wall()) * SECOND_NS)

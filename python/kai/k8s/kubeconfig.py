@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import string
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kai.api.documents import decode, read_value
+from kai.api.visible import visible
 from kai.errors import InvalidInputError
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -25,6 +27,9 @@ EXEC_VERSIONS = (
     "client.authentication.k8s.io/v1",
     "client.authentication.k8s.io/v1beta1",
 )
+
+MOST_OF_HEADER = 65536
+"""The length of a header's value; servers accept fewer characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +147,9 @@ def read_file(path: Path) -> bytes:
     """Raises InvalidInputError if the file cannot be read."""
     try:
         return path.read_bytes()
-    except OSError as error:
-        raise InvalidInputError(f"{path}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL character
+        why = error.strerror if isinstance(error, OSError) else None
+        raise InvalidInputError(visible(f"{path}: {why or error}")) from None
 
 
 # ---- files ---------------------------------------------------------------------------------------
@@ -157,7 +163,7 @@ class Field:
 
     def wrong(self, problem: str) -> InvalidInputError:
         where = f"{self.file}: {self.place}" if self.place else str(self.file)
-        return InvalidInputError(f"{where}: {problem}")
+        return InvalidInputError(visible(f"{where}: {problem}"))
 
     def get(self, name: str) -> Field:
         if self.value is not None and not isinstance(self.value, Mapping):
@@ -172,15 +178,38 @@ class Field:
             raise self.wrong("is not a string")
         return self.value
 
+    def header(self) -> str:
+        """A text for a header of HTTP."""
+        text = self.text()
+        if not is_header(text):
+            raise self.wrong("has a character that a header must not have, such as a line break")
+        return text
+
+    def word(self) -> str:
+        """An argument of a program, or a value of its environment."""
+        text = self.text()
+        if "\0" in text:
+            raise self.wrong("has a NUL character")
+        return text
+
     def flag(self) -> bool:
-        if self.value not in (None, True, False):
+        if self.value is not None and not isinstance(self.value, bool):
             raise self.wrong("is neither true nor false")
         return bool(self.value)
 
     def path(self) -> Path | None:
         """A path; relative paths start at the folder of the file that contains them."""
         text = self.text()
+        if "\0" in text:
+            raise self.wrong("is not a path: it has a NUL character")
         return self.file.absolute().parent / text if text else None
+
+    def members(self) -> Iterator[tuple[str, Field]]:
+        """The fields of a mapping with keys of the user's choice."""
+        if self.value is not None and not isinstance(self.value, Mapping):
+            raise self.wrong("is not a mapping")
+        for key in self.value or ():
+            yield str(key), self.get(key)
 
     def items(self) -> Iterator[Field]:
         if self.value is not None and not isinstance(self.value, list):
@@ -275,7 +304,7 @@ def _user(entry: Field, name: str) -> User:
     plugin = entry.get("exec")
     return User(
         name=name,
-        token=entry.get("token").text(),
+        token=entry.get("token").header(),
         token_file=entry.get("tokenFile").path(),
         username=entry.get("username").text(),
         password=entry.get("password").text(),
@@ -288,21 +317,37 @@ def _user(entry: Field, name: str) -> User:
 
 def _impersonation(entry: Field) -> dict[str, tuple[str, ...]]:
     headers = {
-        "Impersonate-User": (entry.get("as").text(),),
-        "Impersonate-Uid": (entry.get("as-uid").text(),),
-        "Impersonate-Group": tuple(each.text() for each in entry.get("as-groups").items()),
+        "Impersonate-User": (entry.get("as").header(),),
+        "Impersonate-Uid": (entry.get("as-uid").header(),),
+        "Impersonate-Group": tuple(each.header() for each in entry.get("as-groups").items()),
     }
-    extra = entry.get("as-user-extra")
-    for key in extra.value or ():
-        headers[f"Impersonate-Extra-{key}"] = tuple(each.text() for each in extra.get(key).items())
+    for key, values in entry.get("as-user-extra").members():
+        name = f"Impersonate-Extra-{_escaped(key)}"
+        headers[name] = tuple(each.header() for each in values.items())
     return {name: values for name, values in headers.items() if any(values)}
+
+
+def is_header(text: str) -> bool:
+    """Whether a header of HTTP may have this value."""
+    return all(each == "\t" or each.isprintable() for each in text) and len(text) <= MOST_OF_HEADER
+
+
+_OF_HEADER_NAMES = frozenset(string.ascii_letters + string.digits + "!#$&'*+-.^_`|~")
+
+
+def _escaped(key: str) -> str:
+    """As client-go: characters that the name of a header must not have, and "%", as %xx."""
+    return "".join(
+        each if each in _OF_HEADER_NAMES else "".join(f"%{byte:02x}" for byte in each.encode())
+        for each in key
+    )
 
 
 def _plugin(entry: Field) -> Plugin:
     version = entry.get("apiVersion").text()
     if version not in EXEC_VERSIONS:
         raise entry.get("apiVersion").wrong(f"is {version!r}, not {' or '.join(EXEC_VERSIONS)}")
-    command = entry.get("command").text()
+    command = entry.get("command").word()
     if not command:
         raise entry.get("command").wrong("is missing")
     interactive = entry.get("interactiveMode").text() or "IfAvailable"
@@ -310,17 +355,23 @@ def _plugin(entry: Field) -> Plugin:
         raise entry.get("interactiveMode").wrong("is not Never, IfAvailable or Always")
     if os.sep in command:
         command = str(entry.get("command").path())
+    variables = entry.get("env").items()
     return Plugin(
         command=command,
-        args=tuple(each.text() for each in entry.get("args").items()),
-        env={
-            each.get("name").text(): each.get("value").text() for each in entry.get("env").items()
-        },
+        args=tuple(each.word() for each in entry.get("args").items()),
+        env={_variable(each.get("name")): each.get("value").word() for each in variables},
         api_version=version,
         install_hint=entry.get("installHint").text(),
         wants_cluster=entry.get("provideClusterInfo").flag(),
         interactive=interactive,
     )
+
+
+def _variable(name: Field) -> str:
+    text = name.word()
+    if not text or "=" in text:
+        raise name.wrong("is not the name of a variable")
+    return text
 
 
 # ---- proxies -------------------------------------------------------------------------------------

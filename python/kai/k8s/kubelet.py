@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from kai.api import extras
 from kai.api.pod_resources import PodResources, Share
 from kai.errors import InvalidInputError, UnreachableError
 
@@ -57,16 +58,8 @@ _MESSAGES: dict[str, dict[int, tuple[str, int, bool, str]]] = {
 
 def need_numa_extra() -> None:
     """Raises InvalidInputError if the libraries for talking to a kubelet are not installed."""
-    from importlib.util import find_spec
-
-    try:
-        missing = find_spec("grpc") is None or find_spec("google.protobuf") is None
-    except ModuleNotFoundError:  # no package named google at all
-        missing = True
-    if missing:
-        raise InvalidInputError(
-            "this needs the extra 'numa': pip install 'kai-sched[cluster,numa]'"
-        )
+    if extras.missing(*extras.EXTRAS["numa"]):
+        raise InvalidInputError(extras.needed("this", *extras.EXTRAS["numa"]))
 
 
 @cache

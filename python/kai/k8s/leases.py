@@ -27,7 +27,7 @@ from typing import Any
 from kai.api.resources import resource
 from kai.api.times import SECOND_NS, to_text
 from kai.errors import KaiError, UnreachableError
-from kai.k8s.client import Client, dumps
+from kai.k8s.client import Client, dumps, version_in
 
 _log = logging.getLogger(__name__)
 
@@ -210,7 +210,7 @@ class LeaderElection:
         status, body = await self._call("GET", lease.path, None, self.times.renew_deadline)
         if status not in (200, 404):
             raise self._client.refused(status, body)
-        record = _parsed(body) if status == 200 else None
+        record = json.loads(body) if status == 200 else None
         lease.note(record, self._client.clock.monotonic())
 
     # ---- keeping ---------------------------------------------------------------------------------
@@ -283,7 +283,9 @@ class LeaderElection:
         }
         status, body = await self._put(lease, spec, timeout)
         if status in (200, 201):
-            lease.note(_parsed(body), self._client.clock.monotonic())
+            lease.note(json.loads(body), self._client.clock.monotonic())
+            if lease.holder != self.identity:
+                raise UnreachableError(f"{lease.name}: the answer shows another holder")
             lease.held_from = sent_at
             return True
         if status == 409 or (status == 404 and lease.record is not None):
@@ -298,7 +300,7 @@ class LeaderElection:
             _log.warning("lease %s was not released: %s", lease.name, error)
             return
         if status == 200:
-            lease.note(_parsed(body), self._client.clock.monotonic())
+            lease.note(json.loads(body), self._client.clock.monotonic())
 
     async def _put(self, lease: _Lease, spec: dict[str, Any], timeout: float) -> tuple[int, bytes]:
         metadata = (lease.record or {}).get("metadata") or {
@@ -317,9 +319,20 @@ class LeaderElection:
 
     async def _call(self, method: str, path: str, body: Any, timeout: float) -> tuple[int, bytes]:
         """Sends a request on separate connections, so that no other request delays a renewal."""
-        return await self._client.request(
-            method, path, body=None if body is None else dumps(body), timeout=timeout, lane="lease"
+        versions = self._client.versions
+        name = (body or {}).get("metadata", {}).get("name") or path.rpartition("/")[2]
+        mark = versions.mark(f"Lease {name}")
+        status, answer = await self._client.request(
+            method,
+            path,
+            body=None if body is None else dumps(body),
+            timeout=timeout,
+            lane="lease",
+            kinds=("Lease",),
         )
+        if status < 300:
+            versions.answered(mark, version_in(answer))
+        return status, answer
 
 
 def new_identity() -> str:
@@ -327,16 +340,6 @@ def new_identity() -> str:
     characters, and in the host's network it is the machine's name, so $POD_NAME is used if it is
     set."""
     return f"{os.environ.get('POD_NAME') or platform.node()}_{uuid.uuid4()}"
-
-
-def _parsed(body: bytes) -> dict[str, Any]:
-    try:
-        record = json.loads(body)
-    except ValueError:
-        record = None
-    if not isinstance(record, dict):
-        raise UnreachableError("the answer is not a Lease: is there a proxy in between?")
-    return record
 
 
 def _micro_time(seconds: float) -> str:

@@ -13,6 +13,10 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+from kai.k8s.answers import whole
+
+METADATA_LIST_KIND = "PartialObjectMetadataList"
+
 
 class Page(NamedTuple):
     """The result of reading a page of a LIST."""
@@ -85,15 +89,12 @@ class DictSink:
         self._rest.clear()
 
     def list_page(self, kind: str, data: bytes, /) -> Page:
-        page = json.loads(data)
-        items = page.get("items") if isinstance(page, dict) else None
-        if items is None and not str(page.get("kind", "")).endswith("List"):
-            raise ValueError(f"no list of {kind}")
-        for item in items or ():
+        page = read_page(kind, data)
+        for item in page["items"] or ():
             self._put(kind, item)
-        metadata = page.get("metadata") or {}
-        version, following = metadata.get("resourceVersion", ""), metadata.get("continue", "")
-        return Page(version, following, len(items or ()))
+        metadata = page["metadata"]
+        following = metadata.get("continue", "")
+        return Page(metadata["resourceVersion"], following, len(page["items"] or ()))
 
     def end_list(self, kind: str, /) -> None:
         listed, self._listed = self._listed, None
@@ -113,7 +114,10 @@ class DictSink:
             try:
                 event = json.loads(line)
                 what, item = event["type"], event["object"]
-            except (ValueError, KeyError, TypeError):
+                if what not in ("ERROR", "BOOKMARK"):
+                    _key(item)
+                item.get("kind")
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 raise ValueError(f"no watch of {kind}: {line[:80]!r}") from None
             if what == "ERROR":
                 error = json.dumps(item).encode()
@@ -153,6 +157,15 @@ class DictSink:
             before = item if self._keep is None else self._keep(item)
         if self._on_change is not None:
             self._on_change(kind, before, None)
+
+
+def read_page(kind: str, data: bytes) -> Object:
+    """A page of a LIST, parsed.
+
+    Raises ValueError if it is no list of this kind, or not a whole one: half a page of a proxy must
+    not count as an empty cluster.
+    """
+    return whole(data, (METADATA_LIST_KIND, f"{kind}List"))
 
 
 def _key(item: Object) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,11 @@ FULL_WAIT_S = 0.02
 CALM_S = 10.0  # a list older than this shows that the server works
 METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+
+TOO_LARGE = "Too large resource version"
+"""The server does not know the version yet, or not any more (kai.k8s.versions)."""
+_FIRST_KIND = re.compile(rb'"kind":"(\w+)"')
 
 
 class _Expired(Exception):
@@ -83,6 +89,7 @@ class Watch:
         self._backoff = Backoff(client.clock, FIRST_WAIT_S, MOST_WAIT_S)
         self._resource: Resource | None = None
         self._version = ""
+        self._mark = client.versions.mark(kind)
         self._moved = False  # this stream has brought something
         self._fruitless = 0  # consecutive answers without content
         self._listed_at = self._opened_at = float("-inf")
@@ -151,6 +158,15 @@ class Watch:
         self.absent = True
         await self._pause("" if self._optional else why, MOST_RETRY_AFTER_S)
 
+    def _sees(self, version: str, *, is_list: bool = False) -> None:
+        """A list, or the stream after it, has come to this version."""
+        versions = self._client.versions
+        is_of_now = self._mark.generation == versions.generation
+        versions.answered(self._mark, version)
+        if is_of_now and (is_list or self._mark.generation == versions.generation):
+            self._version = version
+            self._mark = versions.mark_of_stream(self.kind, version)
+
     def _gets_on(self) -> None:
         self.problem, self._fruitless, self._moved = "", 0, True
         if self._client.clock.monotonic() - self._listed_at > CALM_S:
@@ -158,10 +174,15 @@ class Watch:
 
     async def _once(self) -> None:
         """Lists if there is no version to resume from, and reads one stream."""
+        versions = self._client.versions
+        if self._mark.generation != versions.generation:
+            self._version = ""  # the server has forgotten it
         if self._version:
+            self._mark = versions.mark_of_stream(self.kind, self._version)
             self.reconnects += 1
             await self._stream({"resourceVersion": self._version}, False)
             return
+        self._mark = versions.mark(self.kind)
         self.relists += 1
         if self._client.has_watch_lists:
             initial = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
@@ -196,7 +217,10 @@ class Watch:
         self._sink.begin_list(self.kind)
         while True:
             await self._room()
-            answer = await self._client.read(path, parameters, accept=accept, lane="watch")
+            # The sink checks the page.
+            answer = await self._client.read(
+                path, parameters, kinds=(), accept=accept, lane="watch"
+            )
             self._received_at = self._client.clock.monotonic()
             if answer.status == 404:
                 raise NotFoundError(f"the server does not serve {path}")
@@ -211,7 +235,7 @@ class Watch:
             if not following:
                 break
             parameters["continue"] = following
-        self._version = version
+        self._sees(version, is_list=True)
         self._complete()
         self._fruitless = 0  # the next watch may still have the problem
 
@@ -238,7 +262,11 @@ class Watch:
                     await self._refused(response, path, listing)
                     return
                 self.problem = ""
-                await self._read(response.content, listing)
+                client.streams.add(response)
+                try:
+                    await self._read(response.content, listing)
+                finally:
+                    client.streams.discard(response)
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
             if not self._moved:  # otherwise it resumes at once
                 why = explain(error, proxy=client.access.proxy)
@@ -246,24 +274,29 @@ class Watch:
 
     async def _read(self, content: Any, listing: bool) -> None:
         """Passes a stream to the sink, to its end."""
-        if listing:
-            self._sink.begin_list(self.kind)
+        is_first = True
         try:
             async for data in content.iter_any():
                 self.bytes += len(data)
                 self.events += data.count(b"\n")
                 self._received_at = self._client.clock.monotonic()
+                if is_first:
+                    self._check_start(data)
+                    if listing:
+                        self._sink.begin_list(self.kind)
+                    is_first = False
                 try:
                     version, synced, error = self._sink.watch_bytes(self.kind, data)
                 except ValueError as wrong:
                     raise _Broken(f"{self.kind}: {wrong}") from None
                 if error:
                     self._failed(error)
-                if listing and synced:
+                is_list = listing and synced
+                if is_list:
                     listing = False
                     self._complete()
                 if version and not listing:
-                    self._version = version
+                    self._sees(version, is_list=is_list)
                     self._gets_on()
                 await self._room()
         finally:
@@ -273,6 +306,15 @@ class Watch:
         if not self._moved and self._client.clock.monotonic() - self._opened_at < CALM_S:
             raise _Broken(f"{self.kind}: the stream ended at once")
 
+    def _check_start(self, data: bytes) -> None:
+        """Raises _Broken for the start of another answer than a stream of events about this
+        kind."""
+        named = _FIRST_KIND.search(data[:500])
+        kinds = (self.kind, "PartialObjectMetadata", "Status")
+        if not data.lstrip().startswith(b"{") or (named and named[1].decode() not in kinds):
+            shown = reason_and_message(data[:500])[1][:60]
+            raise _Broken(f"{self.kind}: the answer is no stream of events: {shown}")
+
     def _failed(self, error: bytes) -> None:
         """Handles an ERROR event. Raises _Expired or _Broken."""
         try:
@@ -280,7 +322,7 @@ class Watch:
             code, message = status.get("code"), str(status.get("message") or "")
         except (ValueError, AttributeError):
             code, message = 0, error[:200].decode(errors="replace")
-        if code == 410:
+        if code == 410 or TOO_LARGE in message:
             raise _Expired(f"{self.kind}: {message}")
         raise _Broken(f"{self.kind}: {message}")
 
@@ -289,7 +331,7 @@ class Watch:
         body = await response.read()
         status = response.status
         message = reason_and_message(body)[1]
-        if status == 410:
+        if status == 410 or TOO_LARGE in message:
             raise _Expired(f"{path}: {message}")
         if listing and status in (400, 422):
             self._client.has_watch_lists = False

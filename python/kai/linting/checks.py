@@ -12,7 +12,8 @@ from kai.admission.pods import Pod, pods_in
 from kai.api import keys, kinds
 from kai.api.reading import at, labels_of, mapping, text
 from kai.errors import InvalidRequestError
-from kai.linting import groups, zenml
+from kai.linting import duplicates, groups, reader, zenml
+from kai.linting.devices import UNKNOWN, Devices
 from kai.linting.queue_tree import Queues, check_queue_object
 from kai.settings import Built
 from kai.settings.native import to_plain
@@ -45,6 +46,7 @@ def lint(
     """
     objects = list(objects_in(_read(settings_or_manifest)))
     known = _known_queues((each for _, each in objects), queues)
+    devices = Devices.of(each for _, each in objects)
     found = []
     for prefix, value in objects:
         found += check(
@@ -53,7 +55,12 @@ def lint(
             known,
             scheduler_name=scheduler_name,
             queue_label_key=queue_label_key,
+            devices=devices,
         )
+    found += [
+        each.inside(objects[index][0], groups.name_of(objects[index][1]))
+        for index, each in duplicates.check([value for _, value in objects])
+    ]
     return found
 
 
@@ -71,8 +78,8 @@ def objects_in(value: Any, prefix: Path = ()) -> Iterator[tuple[Path, Mapping[st
             yield from objects_in(each, (*prefix, index))
     elif not isinstance(value, Mapping):
         raise InvalidRequestError(f"{type(value).__name__} cannot be checked: {_HINT}")
-    elif text(value.get("kind")).endswith("List") and isinstance(value.get("items"), list):
-        for index, each in enumerate(value["items"]):
+    elif (items := kinds.items_of(value)) is not None:
+        for index, each in enumerate(items):
             yield from objects_in(each, (*prefix, "items", index))
     elif "kind" in value or zenml.is_settings(value) or is_pipeline(value):
         yield prefix, value
@@ -118,6 +125,7 @@ def check(
     *,
     scheduler_name: str = keys.SCHEDULER_NAME,
     queue_label_key: str = keys.QUEUE_LABEL,
+    devices: Devices = UNKNOWN,
 ) -> list[Finding]:
     """The findings about one object; `prefix` is its path in the document."""
     if zenml.is_settings(manifest):
@@ -132,6 +140,13 @@ def check(
         found += check_queue_object(manifest, known) if is_kais else ()
     else:
         found = list(_workload(manifest, known, scheduler_name, queue_label_key))
+        found += devices.check_place(manifest)
+        for pod in pods_in(manifest) if devices.claims_only else ():
+            if groups.concerns_kai(manifest, [pod], scheduler_name):
+                found += devices.check(pod)
+    found += admission.name_refusals(manifest)
+    if not any(each.refused for each in found):
+        found += reader.check(manifest, pods_in(manifest))
     name = groups.name_of(manifest)
     return [each.inside(prefix, name) for each in found]
 
@@ -159,10 +174,16 @@ def _workload(
             kind=kind,
             is_pod=False,
             is_owner=True,
-            template=dotted(pods[0].at),
+            has_gpu=all(map(gpus.has_gpu, pods)),
+            template=dotted((*_with_gpu(pods, kind).metadata_at, "annotations")),
+            label_key=label_key,
         )
+    # The queue of an owned object is that of its owner, which is checked if it is in the input.
+    has_owner = bool(at(manifest, "metadata", "ownerReferences"))
     for pod in pods:
-        yield from _pod(pod, kind, owner if not bare else {}, owner_at, scheduler, label_key)
+        yield from _pod(
+            pod, kind, owner if not bare else {}, owner_at, scheduler, label_key, has_owner
+        )
     yield from groups.check_kind(manifest, kind)
     yield from _queues(pods, owner, owner_at, label_key, known)
 
@@ -185,6 +206,13 @@ def _of_others(manifest: Mapping[str, Any], pods: list[Pod]) -> Iterator[Finding
         yield from shape.check(pod)
 
 
+def _with_gpu(pods: list[Pod], kind: str) -> Pod:
+    """The first pod that requests a GPU, otherwise the first that may need one."""
+    without = [tuple(each.path.split(".")) for each in kinds.known(kind).pods if not each.gpu]
+    able = [pod for pod in pods if pod.at not in without]
+    return next((pod for pod in pods if gpus.has_gpu(pod)), (able or pods)[0])
+
+
 def _pod(
     pod: Pod,
     kind: str,
@@ -192,21 +220,23 @@ def _pod(
     owner_at: Path,
     scheduler: str,
     label_key: str,
+    has_owner: bool,
 ) -> Iterator[Finding]:
-    own = {part: _own(pod, part) for part in ("labels", "annotations")}
     yield from admission.check(pod)
     yield from groups.check_keys(
-        own, pod.metadata_at, kind=kind, is_pod=True, is_owner=pod.owns_itself
+        pod.metadata if pod.own is None else pod.own,
+        pod.metadata_at,
+        kind=kind,
+        is_pod=True,
+        is_owner=pod.owns_itself,
+        has_gpu=gpus.has_gpu(pod),
+        label_key=label_key,
     )
-    is_for_kai = gpus.shares(pod) or groups.queue_of(pod.labels) is not None
-    is_for_kai |= groups.queue_of(labels_of(owner)) is not None
+    is_for_kai = groups.wants_kai(pod, scheduler) or groups.queue_of(labels_of(owner)) is not None
     yield from groups.check_scheduler(pod, kind, scheduler, is_for_kai=is_for_kai)
-    if is_for_kai or pod.scheduler == scheduler:
+    in_group = has_owner or keys.POD_GROUP_ANNOTATION in pod.annotations
+    if (is_for_kai or pod.scheduler == scheduler) and not in_group:
         yield from groups.check_queue(owner, pod, label_key, own_at=(*owner_at, "metadata"))
-
-
-def _own(pod: Pod, part: str) -> Mapping[str, Any]:
-    return mapping(pod.metadata.get(part))
 
 
 def _queues(

@@ -23,6 +23,10 @@ CODES = {
         "a container requests or limits whole GPUs or MIG slices, and the pod a part of a GPU; "
         "0 counts, too"
     ),
+    "gpus-in-claims-only": (
+        "a pod requests GPUs of a device plugin, and the given nodes have GPUs only as devices of "
+        "claims (DRA)"
+    ),
     "container-missing": "gpu-fraction-container-name names a container that does not exist",
     "container-not-named": (
         "the first container gets the part; it is, or may be, one that the orchestrator adds"
@@ -33,6 +37,10 @@ CODES = {
     ),
     "visible-devices": (
         "NVIDIA_VISIBLE_DEVICES is set on the container that gets the part: KAI replaces it"
+    ),
+    "resource-unknown": (
+        "a container requests a resource that no node has, and that resembles a GPU resource or an "
+        "annotation: nvidia.com/gpus"
     ),
     "ray-num-gpus": "a Ray group with a part of a GPU has no valid num-gpus",
     "not-text": (
@@ -45,18 +53,31 @@ CODES = {
     ),
     "not-a-list": "containers is not a list",
     "quantity-refused": (
-        "an amount of a resource is not a quantity (1Gx), less than 0, or more than 2^63 - 1"
+        "an amount of a resource is not a quantity (1Gx), less than 0, more than 2^63 - 1, or a "
+        "part of a device"
     ),
+    "name-refused": (
+        "a name, a generateName or a namespace is not a DNS name, such as My_Pod, or is too long"
+    ),
+    "name-twice": (
+        "different objects of one file have the same kind, namespace and name; plans use none of "
+        "them"
+    ),
+    "value-refused": "the reader of plans refuses the value: another type, or out of range",
     "annotation-ignored": (
         "KAI does not read the annotation in this place: GPU keys on a workload, topology keys on "
         "its pods, or the key of a label"
     ),
     "annotation-as-label": "a label has the key of an annotation",
+    "annotation-value": (
+        "an annotation that is true or false has another value, such as yes or True: it counts as "
+        "absent"
+    ),
     "field-unknown": (
         "the kind, or a pod, has no such field, and the API server drops it; for kinds of other "
         "projects, only fields that resemble a known one are found"
     ),
-    "key-unknown": "an unknown key that resembles one of KAI's keys",
+    "key-unknown": "an unknown key that resembles one of KAI's keys, with or without a prefix",
     "min-member-key": (
         "kai.scheduler/min-member is set: KAI's examples have it, but its code does not read it"
     ),
@@ -72,7 +93,11 @@ CODES = {
         "configured for KAI"
     ),
     "scheduler-missing": "schedulerName is not kai-scheduler; a warning if an operator may set it",
-    "scheduler-other": "another scheduler places a pod with a part of a GPU, which only KAI can",
+    "scheduler-other": (
+        "another scheduler places a pod with a part of a GPU, which only KAI can; or the name is "
+        "misspelt"
+    ),
+    "node-unknown": "a pod is on a node that is not among the given nodes: plans leave it out",
     "queue-missing": "no queue is named",
     "queue-annotation": "the queue is set as an annotation, not as a label",
     "queue-legacy": "only the queue label of KAI before 0.6 is set",
@@ -85,6 +110,9 @@ CODES = {
     "queue-cycle": "a Queue is its own ancestor",
     "queue-parent-unknown": "a Queue's parent does not exist; an error if all queues are given",
     "queue-without-resources": "a Queue has no spec.resources: KAI's webhook refuses it",
+    "queue-quantity": (
+        "an amount of a Queue is not a number, is below 0, or is a quota above the limit"
+    ),
     "queue-limit-zero": "a Queue has no limit of a resource, which counts as 0",
     "zenml-unknown-setting": (
         "ZenML stores the key and ignores it, such as node_selector instead of node_selectors"

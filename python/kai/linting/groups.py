@@ -6,21 +6,17 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kai.admission import gpus, keys_of
+from kai.admission import gpus, keys_of, misspelt
 from kai.admission.finding import Edit, Finding, Path, error, warning
 from kai.admission.pods import Pod
 from kai.api import keys, kinds, rules
+from kai.api.nearest import is_typo
 from kai.api.reading import annotations_of, at, labels_of, mapping, text
 
 _WHOLE = re.compile(r"[1-9][0-9]{0,8}")
 _OLD_MIN_MEMBER = "kai.scheduler/min-member"
 
-POD_ONLY = (
-    keys.GPU_FRACTION_ANNOTATION,
-    keys.GPU_MEMORY_ANNOTATION,
-    keys.GPU_DEVICES_ANNOTATION,
-    keys.GPU_CONTAINER_ANNOTATION,
-)
+POD_ONLY = misspelt.OF_GPUS
 _DURATIONS = (keys.PREEMPTION_DELAY_ANNOTATION, keys.STALENESS_ANNOTATION)
 
 
@@ -30,11 +26,37 @@ def concerns_kai(manifest: Mapping[str, Any], pods: list[Pod], scheduler: str) -
         return True
     if any(key in annotations_of(manifest) for key in (*keys_of.ANNOTATIONS, *keys_of.QUEUES)):
         return True
+    if _has_misspelt(manifest) and not all(_is_others(pod, scheduler) for pod in pods):
+        return True
     return any(
         pod.scheduler == scheduler
-        or gpus.shares(pod)
+        or is_misspelt(pod.scheduler, scheduler)
+        or wants_kai(pod, scheduler)
         or any(key in pod.labels or key in pod.annotations for key in keys_of.QUEUES)
         for pod in pods
+    )
+
+
+def wants_kai(pod: Pod, scheduler: str) -> bool:
+    """Whether the pod has a queue or a part of a GPU, under KAI's keys or misspelt ones."""
+    if gpus.shares(pod) or queue_of(pod.labels) is not None:
+        return True
+    return not _is_others(pod, scheduler) and _has_misspelt({"metadata": pod.metadata})
+
+
+def _is_others(pod: Pod, scheduler: str) -> bool:
+    """Whether the pod names a scheduler with keys of its own, which may resemble KAI's."""
+    return pod.scheduler not in (None, "", scheduler, _DEFAULT) and not is_misspelt(
+        pod.scheduler, scheduler
+    )
+
+
+_DEFAULT = "default-scheduler"  # the API server writes it into pods that name none
+
+
+def _has_misspelt(manifest: Mapping[str, Any]) -> bool:
+    return any(
+        keys_of.is_for_kai(str(key)) for key in (*labels_of(manifest), *annotations_of(manifest))
     )
 
 
@@ -48,11 +70,13 @@ def check_keys(
     kind: str,
     is_pod: bool,
     is_owner: bool,
+    has_gpu: bool,
     template: str = "",
+    label_key: str = keys.QUEUE_LABEL,
 ) -> Iterator[Finding]:
     """Checks the keys of KAI on one object: a pod, its owner, or both (a bare pod).
 
-    template: the path of the pod template of an owner.
+    template: the path of the annotations of an owner's pods. has_gpu: its pods request GPUs.
     """
     annotations = mapping(metadata.get("annotations"))
     labels = mapping(metadata.get("labels"))
@@ -69,8 +93,12 @@ def check_keys(
             yield from _check_annotation(
                 key, value, here, is_owner and known.gang in ("owner", "leaf")
             )
-    for key, value in labels.items():
-        yield from _check_label(key, value, (*where, "labels", key))
+    for key in labels:
+        yield from _check_label(key, (*where, "labels", key))
+    owner: keys_of.Owner = "pod" if is_pod or known.copies_metadata else "workload"
+    for found in keys_of.check(metadata, where, owner, has_gpu=has_gpu):
+        if found.at[-1] not in (label_key, _OLD_MIN_MEMBER):
+            yield found
     if is_owner or known.ray:
         yield from _topology(annotations, (*where, "annotations"))
 
@@ -82,10 +110,10 @@ def _why_ignored(
     known = kinds.known(kind)
     if message := keys_of.misplaced(key, "annotations"):
         return message, "move it to labels"
-    if key in POD_ONLY and not is_pod:
+    if key in (*POD_ONLY, keys.MOVABLE_ANNOTATION) and not (is_pod or known.copies_metadata):
         return (
             f"KAI reads {key} from pods and ignores it on a {kind}",
-            f"move it to {template or 'the pod template'}.metadata.annotations",
+            f"move it to {template}" if template else "move it to the annotations of its pods",
         )
     is_ray_part = key in keys.TOPOLOGY and bool(known.ray)
     if key in (*keys.TOPOLOGY, keys.BATCH_MIN_MEMBER_ANNOTATION) and not (is_owner or is_ray_part):
@@ -127,20 +155,11 @@ def _check_annotation(key: str, value: Any, here: Path, may_rename: bool) -> Ite
     elif key in _DURATIONS and not rules.is_duration(str(value)):
         message = f'duration "{value}" is not valid'
         yield error("duration-refused", here, message, "write a duration with a unit, such as 5m")
-    else:
-        yield from keys_of.unknown(key, here)
 
 
-def _check_label(key: str, value: Any, here: Path) -> Iterator[Finding]:
+def _check_label(key: str, here: Path) -> Iterator[Finding]:
     if message := keys_of.misplaced(key, "labels"):
         yield error("annotation-as-label", here, message, "move it to annotations")
-    elif key == keys.PREEMPTIBILITY_LABEL and value not in ("preemptible", "non-preemptible"):
-        message = f"KAI does not know the value {value!r}"
-        yield warning(
-            "preemptibility-unknown", here, message, "write preemptible or non-preemptible"
-        )
-    else:
-        yield from keys_of.unknown(key, here)
 
 
 def _topology(annotations: Mapping[str, Any], where: Path) -> Iterator[Finding]:
@@ -167,7 +186,17 @@ def _topology(annotations: Mapping[str, Any], where: Path) -> Iterator[Finding]:
 
 def check_scheduler(pod: Pod, kind: str, scheduler: str, *, is_for_kai: bool) -> Iterator[Finding]:
     """Checks schedulerName. is_for_kai: the pod or its owner is meant for KAI."""
-    if pod.scheduler is None or pod.scheduler == scheduler or not is_for_kai:
+    if pod.scheduler is None or pod.scheduler == scheduler:
+        return
+    if is_misspelt(pod.scheduler, scheduler):
+        yield error(
+            "scheduler-other",
+            pod.scheduler_at,
+            f"no scheduler is called {pod.scheduler}: the pods wait, and nothing places them",
+            f"did you mean {scheduler}?",
+        )
+        return
+    if not is_for_kai:
         return
     by_operator = kinds.known(kind).scheduled_by_operator
     make = warning if by_operator and not pod.scheduler else error
@@ -186,6 +215,22 @@ def check_scheduler(pod: Pod, kind: str, scheduler: str, *, is_for_kai: bool) ->
             f"{pod.scheduler} does not support parts of GPUs, and places the pod without a GPU",
             f"write {scheduler}",
         )
+
+
+_OTHER_SCHEDULERS = ("hami-scheduler", "runai-scheduler")  # the names that resemble KAI's
+
+
+def is_misspelt(name: str | None, scheduler: str) -> bool:
+    """Whether a schedulerName is a misspelt form of KAI's, and not that of another scheduler.
+
+    >>> [is_misspelt(each, "kai-scheduler") for each in ("kai-sheduler", "KAI", "hami-scheduler")]
+    [True, True, False]
+    """
+    if not name or name in (*_OTHER_SCHEDULERS, scheduler):
+        return False
+    plain, wanted = misspelt.squeezed(name), misspelt.squeezed(scheduler)
+    short = wanted.removesuffix("scheduler")
+    return plain in (wanted, short or wanted) or is_typo(plain, wanted, min(2, len(wanted) // 5))
 
 
 def queue_of(labels: Mapping[str, Any]) -> str | None:
@@ -224,16 +269,16 @@ def check_queue(
             f"write {label_key}",
         )
         return
-    annotated = any(
-        key in annotations_of(owner) or key in pod.annotations for key in keys_of.QUEUES
+    named = [*owners, *own, *annotations_of(owner), *pod.annotations]
+    if any(key in keys_of.QUEUES or misspelt.meant(str(key)) == keys.QUEUE_LABEL for key in named):
+        return  # another finding names it
+    like = next((key for key in named if "queue" in misspelt.squeezed(str(key))), None)
+    yield warning(
+        "queue-missing",
+        where,
+        "no queue is named: the pods use default-queue, and wait if it does not exist",
+        f"add the label {label_key}" + (f"; KAI does not read {like}" if like else ""),
     )
-    if not annotated:
-        yield warning(
-            "queue-missing",
-            where,
-            "no queue is named: the pods use default-queue, and wait if it does not exist",
-            f"add the label {label_key}",
-        )
 
 
 # ---- kinds with special rules -------------------------------------------------------------------

@@ -6,30 +6,28 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kai import admission
+from kai.admission import queues
 from kai.admission.finding import Finding, Path, error, warning
+from kai.api import defaults
 from kai.api.reading import at, mapping, text
-
-_RESOURCES = ("cpu", "gpu", "memory")
 
 
 @dataclass(frozen=True)
 class Queues:
-    """The known queues of a cluster. complete: there are no others."""
+    """The known queues of a cluster. complete: there are no others.
+
+    The input may lack the queues of `kai install`, because a cluster has them anyway.
+    """
 
     parents: Mapping[str, str | None]
     complete: bool
 
     @staticmethod
     def of(manifests: Iterable[Mapping[str, Any]], *, complete: bool) -> Queues:
-        return Queues(
-            {
-                text(at(each, "metadata", "name")): text(at(each, "spec", "parentQueue")) or None
-                for each in manifests
-                if each.get("kind") == "Queue"
-            },
-            complete,
-        )
+        found = _parents(each for each in manifests if each.get("kind") == "Queue")
+        if found and not complete:
+            found = _parents(defaults.queues()) | found
+        return Queues(found, complete)
 
     def is_own_ancestor(self, name: str) -> bool:
         above, seen = self.parents.get(name), set[str]()
@@ -86,6 +84,13 @@ class Queues:
         return found
 
 
+def _parents(manifests: Iterable[Mapping[str, Any]]) -> dict[str, str | None]:
+    return {
+        text(at(each, "metadata", "name")): text(at(each, "spec", "parentQueue")) or None
+        for each in manifests
+    }
+
+
 def check_queue_object(queue: Mapping[str, Any], known: Queues) -> Iterator[Finding]:
     """Checks a Queue object."""
     name = text(at(queue, "metadata", "name"))
@@ -112,13 +117,14 @@ def check_queue_object(queue: Mapping[str, Any], known: Queues) -> Iterator[Find
             f"the parent {parent} of queue {name} is not in the given queues",
             "add it: KAI ignores a queue if its parent does not exist",
         )
-    if any(admission.queue_refusals(queue)):
+    if any(queues.queue_refusals(queue)):
         return
+    yield from queues.doubts(queue)
     resources = mapping(at(queue, "spec", "resources"))
-    silent = [each for each in _RESOURCES if each not in resources]
+    silent = [each for each in queues.RESOURCES if each not in resources]
     if silent:
         yield _no_limit(name, silent, ("spec",))
-    for resource in _RESOURCES:
+    for resource in queues.RESOURCES:
         if resource in resources and not mapping(resources[resource]).get("limit"):
             yield _no_limit(name, [resource], ("spec", "resources", resource))
 

@@ -15,7 +15,9 @@ from kai.api import documents, keys
 from kai.api.documents import plain_scalar
 from kai.api.places import line_of, nodes_of, walk
 from kai.errors import InvalidRequestError
-from kai.linting import checks
+from kai.linting import checks, duplicates
+from kai.linting.devices import UNKNOWN, Devices
+from kai.linting.groups import name_of
 from kai.linting.ignoring import without_ignored
 from kai.linting.queue_tree import Queues
 
@@ -46,10 +48,11 @@ def read(text: str) -> File:
     """Reads the objects of a text.
 
     Raises InvalidInputError for a text that cannot be read, and InvalidRequestError for a text
-    without objects to check.
+    that is empty or contains other things than objects to check.
     """
     read = list(documents.read_documents(text))
     objects = []
+    has_others = False
     for index, document in enumerate(read):
         if document.value is None or document.problem:
             continue
@@ -59,9 +62,12 @@ def read(text: str) -> File:
             # Not an object, such as the first document of a compiled pipeline.
             if len(read) == 1:
                 raise InvalidRequestError(f"line {document.line}: {refused}") from None
+            has_others = True
             continue
         objects += [(index, path, value) for path, value in found]
-    if not objects and not any(each.problem for each in read):
+    # A text of empty Lists or comments has nothing to check, which is no error.
+    is_manifest = text.strip() and not has_others
+    if not objects and not is_manifest and not any(each.problem for each in read):
         raise InvalidRequestError("contains no object that can be checked")
     return File(text, read, objects)
 
@@ -72,6 +78,7 @@ def check(
     *,
     scheduler_name: str = keys.SCHEDULER_NAME,
     queue_label_key: str = keys.QUEUE_LABEL,
+    devices: Devices = UNKNOWN,
 ) -> list[Located]:
     """The findings about the objects of a file, without those that comments ignore."""
     found = [
@@ -88,8 +95,12 @@ def check(
                 known,
                 scheduler_name=scheduler_name,
                 queue_label_key=queue_label_key,
+                devices=devices,
             )
         ]
+    for place, each in duplicates.check([value for _, _, value in file.objects]):
+        index, path, value = file.objects[place]
+        found.append((index, each.inside(path, name_of(value))))
     nodes = nodes_of(file.text) if found else []
     located = [
         Located(each, index, line_of(nodes, index, each.at) or file.documents[index].line)

@@ -6,11 +6,12 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kai.admission import shape
+from kai.admission import gpus, keys_of, shape
 from kai.admission.finding import Finding, Path, error, warning
+from kai.admission.pods import Container, Pod
 from kai.api import keys
-from kai.api.reading import at, mapping
-from kai.api.rules import is_gpu_resource
+from kai.api.reading import mapping, text
+from kai.linting import groups
 
 POD_FIELDS = (
     "additional_pod_spec_args", "affinity", "annotations", "container_security_context", "env",
@@ -104,20 +105,12 @@ def _of_pod(settings: Mapping[str, Any], where: Path) -> Iterator[Finding]:
             f"write {instead}",
         )
     yield from shape.check_texts(settings, where)
-    annotations = mapping(settings.get("annotations"))
-    shares = any(
-        key in annotations for key in (keys.GPU_FRACTION_ANNOTATION, keys.GPU_MEMORY_ANNOTATION)
-    )
-    for part in ("limits", "requests"):
-        for name in mapping(at(settings, "resources", part)):
-            if shares and is_gpu_resource(name):
-                yield error(
-                    "whole-gpu-beside-fraction",
-                    (*where, "resources", part, name),
-                    "KAI refuses a part of a GPU together with whole GPUs",
-                    "remove it, or remove the part of a GPU",
-                )
-    if shares and not settings.get("scheduler_name"):
+    pod = _as_pod(settings, where)
+    if pod.scheduler in ("", keys.SCHEDULER_NAME) or groups.wants_kai(pod, keys.SCHEDULER_NAME):
+        yield from shape.check(pod)
+        yield from gpus.check(pod)
+        yield from keys_of.check(settings, where, "pod", has_gpu=gpus.has_gpu(pod))
+    if gpus.shares(pod) and not pod.scheduler:
         yield error(
             "scheduler-missing",
             where,
@@ -125,6 +118,8 @@ def _of_pod(settings: Mapping[str, Any], where: Path) -> Iterator[Finding]:
             " without a GPU",
             f"write scheduler_name: {keys.SCHEDULER_NAME}",
         )
+    elif pod.scheduler:
+        yield from groups.check_scheduler(pod, "", keys.SCHEDULER_NAME, is_for_kai=False)
     if isinstance(settings.get("env"), Mapping):
         yield error(
             "zenml-value",
@@ -132,6 +127,19 @@ def _of_pod(settings: Mapping[str, Any], where: Path) -> Iterator[Finding]:
             "ZenML refuses a mapping of variables",
             "write a list of {'name': ..., 'value': ...}",
         )
+
+
+def _as_pod(settings: Mapping[str, Any], where: Path) -> Pod:
+    """The pod of a step."""
+    fields = {"name": "main", "resources": settings.get("resources"), "env": settings.get("env")}
+    return Pod(
+        at=where,
+        metadata_at=where,
+        metadata=settings,
+        scheduler=text(settings.get("scheduler_name")),
+        scheduler_at=(*where, "scheduler_name"),
+        containers=[Container(where, fields)],
+    )
 
 
 def _of_docker(settings: Mapping[str, Any], where: Path) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ With ``whole_table=True`` it gets all rows each time, and may compare them.
 
 The same tables must give the same values, so that a plan can be reproduced. Tables are read-only.
 A table that you keep stays readable, but later calls overwrite the arrays of nodes: copy what you
-keep. NumPy must be installed (``pip install 'kai-sched[sim]'``). docs/howto/write-a-policy.md has
+keep. NumPy must be installed. docs/howto/write-a-policy.md has
 examples and their cost.
 """
 

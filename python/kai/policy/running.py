@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kai.api import extras
 from kai.errors import InvalidConfigError, PolicyError
 from kai.policy.declaring import Policy
 from kai.policy.tables import Groups, Nodes, Pod, TypicalPods
@@ -53,9 +54,7 @@ def _numpy() -> Any:
     try:
         import numpy
     except ImportError:
-        raise InvalidConfigError(
-            "policies need NumPy, which is not installed: pip install 'kai-sched[sim]'"
-        ) from None
+        raise InvalidConfigError(extras.needed("a policy in Python", "numpy")) from None
     return numpy
 
 

@@ -109,6 +109,7 @@ async def _run(
     from kai.service.service import Service
     from kai.service.shadow import Shadow
 
+    options = options.with_config()
     client = await _connected(kubeconfig, context, stop)
     if client is None:
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kai.api import extras
 from kai.errors import InvalidInputError
 
 
@@ -16,10 +17,7 @@ def visible_devices() -> list[str]:
     try:
         import pynvml
     except ImportError:
-        raise InvalidInputError(
-            "reading devices needs nvidia-ml-py, which is not installed: pip install"
-            " 'kai-sched[nvml]'"
-        ) from None
+        raise InvalidInputError(extras.needed("reading devices", "nvidia-ml-py")) from None
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:

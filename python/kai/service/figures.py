@@ -59,7 +59,7 @@ class Figures:
         known = [name for name in pods if name in self._created]
         for name, facts in zip(known, feed.pod_facts(known), strict=True):
             if facts is None:
-                del self._created[name]
+                self._created.pop(name, None)  # a name can go twice at once
 
     def bound(self, pods: Iterable[str], moments: Iterable[float]) -> list[float]:
         """The seconds from the creation of each pod to the moment when it was bound."""

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 
-_DEVICES = ("ResourceClaim", "ResourceSlice", "DeviceClass")
+DEVICES = ("ResourceClaim", "ResourceSlice", "DeviceClass")
 _VOLUMES = ("PersistentVolumeClaim", "PersistentVolume", "StorageClass")
-_STORAGE = (*_VOLUMES, "CSIDriver", "CSINode", "CSIStorageCapacity")
+STORAGE = (*_VOLUMES, "CSIDriver", "CSINode", "CSIStorageCapacity")
 _ZONES = "NodeResourceTopology"
 WATCHED = (
     *("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest"),
-    *(*_DEVICES, *_STORAGE, _ZONES, "ConfigMap", "Namespace"),
+    *(*DEVICES, *STORAGE, _ZONES, "ConfigMap", "Namespace"),
 )
 """All kinds that decisions depend on."""
-OPTIONAL = frozenset(("Topology", "BindRequest", *_DEVICES, *_STORAGE, _ZONES))
+OPTIONAL = frozenset(("Topology", "BindRequest", *DEVICES, *STORAGE, _ZONES))
 """A cluster that does not serve these kinds counts as one without such objects."""
+
+NECESSARY = frozenset(("Node", "Pod", "PodGroup", "Queue", "PriorityClass"))
+"""Kinds without which a program that only reads cannot plan. A user who may not list one of the
+others gets plans as if the cluster had no such objects, with a note."""
 
 METADATA_ONLY = frozenset(("ConfigMap", "Namespace"))
 """Kinds for which only names and labels are needed: their data is not read."""
@@ -31,7 +35,7 @@ _BY_ROLE = {
     "binder": ("Node", "Pod", "BindRequest", "PersistentVolumeClaim", "PersistentVolume"),
     "pod-grouper": _GROUPED,
     "pod-group-controller": (*_GROUPED, "ResourceClaim"),
-    "queue-controller": (*_GROUPED, "Queue", "ResourceClaim"),
+    "queue-controller": ("PodGroup", "Queue"),
 }
 
 

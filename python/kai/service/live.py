@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kai.api import keys
+from kai.api import extras, keys
 from kai.engine.arguments import suggesting
 from kai.errors import InvalidInputError, KaiError
 from kai.service.options import Options
@@ -37,10 +37,8 @@ Result = TypeVar("Result")
 
 def need_cluster_extra() -> None:
     """Raises InvalidInputError if the libraries for talking to a cluster are not installed."""
-    from importlib.util import find_spec
-
-    if find_spec("aiohttp") is None or find_spec("prometheus_client") is None:
-        raise InvalidInputError("this needs the extra 'cluster': pip install 'kai-sched[cluster]'")
+    if missing := extras.missing("aiohttp", "prometheus-client"):
+        raise InvalidInputError(extras.needed("a live cluster", *missing))
 
 
 def read_once(

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 import kai
+from kai.controllers.unshown import ACCEPTED
 from kai.service.options import QUEUE_LABELS, ROLES
 from kai.service.series import (
     Counter,
@@ -105,6 +106,7 @@ class Metrics:
         self._of_queues()
         self._of_controllers()
         self._of_ours()
+        self._of_watches()
         self._of_shadow()
         self._of_process = _of_process()
 
@@ -301,6 +303,13 @@ class Metrics:
         self.in_doubt = part.gauge(
             "pods_in_doubt", "Pods that a request without an answer may still bind"
         )
+        self.without_effect = part.counter(
+            "writes_without_effect_total",
+            "Writes that the API server accepted and that a later read did not find",
+            "what",
+        )
+        for what in ACCEPTED:
+            self.without_effect.add(what, by=0)
         self.usage_age = part.gauge(
             "usage_age_seconds",
             "Time since the last fetch of the past usage of queues; -1: not fetched yet",
@@ -315,6 +324,13 @@ class Metrics:
         self.leading = part.gauge("is_leading", "1 while this process may write, else 0")
         self.lease_failures = part.counter(
             "lease_failures_total", "Leases that could not be read or written"
+        )
+        self.time_steps = part.counter(
+            "time_steps_total",
+            "Corrections of the cluster's time by more than 2 s",
+        )
+        self.time_in_doubt = part.gauge(
+            "time_in_doubt", "1 while clocks differ and so no duration ends, else 0"
         )
         self.loop_lag = part.histogram(
             "loop_lag_seconds",
@@ -335,6 +351,9 @@ class Metrics:
             "gc_pause_seconds_total", "Total time of Python's garbage collections", "generation"
         )
         self.writes = part.counter("writes_total", "Writes by result", "kind", "verb", "result")
+
+    def _of_watches(self) -> None:
+        part = self._part(kais=False)
         self.watch_age = part.gauge(
             "watch_age_seconds",
             "Time since the API server last sent a byte; below 60 is normal",
@@ -348,6 +367,17 @@ class Metrics:
             "Watches that were resumed after their stream had ended",
             "kind",
         )
+        self.lost_events = part.counter(
+            "watch_events_lost_total",
+            "Objects that came, went or changed without an event, found by comparing with the"
+            " API server",
+            "kind",
+        )
+        self.versions_back = part.counter(
+            "server_versions_went_back_total",
+            "How often the API server answered with a lower version than before",
+        )
+        self.versions_back.add(by=0)
         self.watch_bytes = part.counter("watch_bytes_total", "Bytes of lists and watches", "kind")
 
     def _of_shadow(self) -> None:

@@ -95,9 +95,9 @@ class Exporter:
         what = "cannot read the pods of the node"
         selector = {"fieldSelector": f"spec.nodeName={self._options.node}", "resourceVersion": "0"}
         try:
-            answer = await self._client.read(resource("Pod").path(), selector)
+            answer = await self._client.read(resource("Pod").path(), selector, kinds=("PodList",))
             there = observed_of(json.loads(answer.body))
-        except (KaiError, ValueError) as error:
+        except KaiError as error:
             return self._fails(what, str(error))
         self._works(what)
         writes = self._observed.repair(there)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from kai.api import defaults, keys, quantities
+from kai.api.kai_flags import ADDED_PARAMETERS, PARAMETERS
+from kai.api.names import object_name
 from kai.api.nearest import did_you_mean
 from kai.controllers.sharing import Reservations
-from kai.errors import InvalidInputError
+from kai.engine import config as configuration
+from kai.errors import InvalidConfigError, InvalidInputError
 
 if TYPE_CHECKING:
     from kai.policy import Policy
@@ -44,13 +48,15 @@ class Options:
     `binding`: "direct" binds pods, "bind-requests" creates BindRequests, which the binder role (or
     KAI's binder) carries out. `eviction`: "evict" respects PodDisruptionBudgets, "delete" is KAI's
     way. Times are in seconds. `min_period`: the shortest time from the end of one cycle to the next
-    one; `max_period`: a cycle runs after this time even if nothing has changed. `writers`: the
-    number of concurrent requests. `queue_label_to_metric_label`: labels of queues that their
-    metrics get too, with the metric label's name; `queue_label_to_default_metric_value`: values for
-    queues without such a label. `volume_seconds`: time limit for the volumes of a pod. `shadow`:
-    nothing is written; decisions are compared with those of the scheduler that runs in the cluster.
-    A decision that it does not take within `shadow_patience` counts as missed, and the result is
-    written to the file `shadow_report` at the end.
+    one; `max_period`: a cycle runs after this time even if nothing has changed. `compare_period`:
+    how often the leader compares what its watches have shown with the API server; 0: never.
+    `writers`: the number of concurrent requests. `queue_label_to_metric_label`: labels of queues
+    that their metrics get too, with the metric label's name;
+    `queue_label_to_default_metric_value`: values for queues without such a label.
+    `volume_seconds`: time limit for the volumes of a pod. `shadow`: nothing is written; decisions
+    are compared with those of the scheduler that runs in the cluster. A decision that it does not
+    take within `shadow_patience` counts as missed, and the result is written to the file
+    `shadow_report` at the end.
 
     `policies` are functions declared with `kai.policy`. In the scheduler of a cluster they need
     `allow_python_policies`, because a slow policy delays every decision, and a failing one ends the
@@ -79,6 +85,7 @@ class Options:
     queue_label_to_default_metric_value: dict[str, str] = field(default_factory=dict)
     min_period: float = 0.02
     max_period: float = 30.0
+    compare_period: float = 600.0
     writers: int = 32
     lease_seconds: float = 15.0
     renew_seconds: float = 10.0
@@ -214,8 +221,30 @@ class Options:
                     name = self.scheduler_name
                     if self.node_pool:
                         name += f"-{self.node_pool}"
-                names.append(name)
+                names.append(object_name(name))
         return tuple(sorted(names))
+
+    def with_config(self) -> Options:
+        """The options with the `schedulerParams` of the configuration. An option that has not its
+        default value, and `params`, count more.
+
+        Raises InvalidConfigError for a configuration that cannot be read, and for a parameter that
+        does not exist or has a value of another type.
+        """
+        if self.config is None:
+            return self
+        config = json.loads(configuration.config_json(self.config) or "{}")
+        given = config.pop("schedulerParams", None)
+        if given is None:
+            return self
+        found = parameters_in(given)
+        changed: dict[str, Any] = {"config": config}
+        for parameter, name in _OF_OPTIONS.items():
+            if parameter in found and getattr(self, name) == getattr(_DEFAULT, name):
+                value = found[parameter]
+                changed[name] = value / 1e9 if parameter == "schedulePeriod" else value
+            found.pop(parameter, None)
+        return replace(self, **changed, params={**found, **self.params})
 
     def queue_metric_labels(self) -> list[tuple[str, str, str]]:
         """A label of queues, the label of metrics, and its value for queues without the first."""
@@ -233,6 +262,42 @@ class Options:
             "queueLabelKey": self.queue_label_key,
             **self.params,
         }
+
+
+_DEFAULT = Options()
+_OF_OPTIONS = {
+    "schedulerName": "scheduler_name",
+    "partitionParams.NodePoolLabelKey": "node_pool_key",
+    "partitionParams.NodePoolLabelValue": "node_pool",
+    "queueLabelKey": "queue_label_key",
+    "schedulePeriod": "min_period",
+}
+"""The members of Options that are parameters of the scheduler, by parameter."""
+
+
+def parameters_in(given: object) -> dict[str, Any]:
+    """The parameters in the `schedulerParams` of a configuration, by the names in the table of
+    flags. Raises InvalidConfigError."""
+    if not isinstance(given, Mapping):
+        raise InvalidConfigError(f"schedulerParams: {given!r} is not a mapping")
+    flat: dict[str, Any] = {}
+    for name, value in given.items():
+        if name == "partitionParams" and isinstance(value, Mapping):
+            flat |= {f"{name}.{inner}": each for inner, each in value.items()}
+        else:
+            flat[name] = value
+    rows = {**PARAMETERS, **ADDED_PARAMETERS}
+    found = {}
+    for name, value in flat.items():
+        if name not in rows:
+            known = did_you_mean(str(name), rows)
+            raise InvalidConfigError(f"schedulerParams: there is no parameter {name!r}{known}")
+        try:
+            found[name] = rows[name].value(value)
+        except InvalidInputError as error:
+            problem = str(error).partition(": ")[2]
+            raise InvalidConfigError(f"schedulerParams.{name}: {problem}") from None
+    return found
 
 
 class RunOptions(TypedDict, total=False):
@@ -256,6 +321,7 @@ class RunOptions(TypedDict, total=False):
     queue_label_to_default_metric_value: dict[str, str]
     min_period: float
     max_period: float
+    compare_period: float
     writers: int
     volume_seconds: float
     lease_seconds: float
@@ -290,10 +356,13 @@ def roles_of(names: Iterable[str], programs: Iterable[str] = ()) -> tuple[str, .
     """The roles with these names; "all" means every role. Raises InvalidInputError, which may
     suggest a role or one of `programs`."""
     names = list(names)
-    if ALL in names:
-        return ROLES
     for name in names:
-        if name not in ROLES:
+        if name in ("true", "false"):
+            hint = f"; the value of an option follows =, as in --leader-elect={name}"
+            raise InvalidInputError(f"there is no role {name!r}{hint}")
+        if name not in (*ROLES, ALL):
             hint = did_you_mean(name, (*ROLES, ALL, *programs))
             raise InvalidInputError(f"there is no role {name!r}{hint}")
+    if ALL in names:
+        return ROLES
     return tuple(role for role in ROLES if role in names)

@@ -47,10 +47,17 @@ class Pages:
         self.port = 0
 
     async def start(self, listen: str) -> None:
-        """Serves at "host:port" or ":port". Raises InvalidInputError if that is not possible."""
-        host, _, port = listen.rpartition(":")
-        if not port.isdecimal():
-            raise InvalidInputError(f"--listen-address: {listen!r} is not of the form HOST:PORT")
+        """Serves at "host:port" or ":port", or at several addresses with commas between them.
+
+        Raises InvalidInputError if that is not possible.
+        """
+        addresses = [each.strip().rpartition(":") for each in listen.split(",")]
+        for host, _, port in addresses:
+            if not port.isdecimal():
+                wrong = f"{host}:{port}" if host else port
+                raise InvalidInputError(f"--listen-address: {wrong!r} is not of the form HOST:PORT")
+            if len(port.lstrip("0")) > 5 or int(port) > 65535:
+                raise InvalidInputError(f"--listen-address: port {port} is larger than 65535")
         app = web.Application()
         app.router.add_get("/metrics", self._metrics_page)
         app.router.add_get("/healthz", self._health_page)
@@ -61,12 +68,13 @@ class Pages:
             app.router.add_get(path, self._text_page)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, host or None, int(port))
-        try:
-            await site.start()
-        except OSError as error:
-            await self.stop()
-            raise InvalidInputError(f"--listen-address {listen}: {error.strerror}") from None
+        for host, _, port in addresses:
+            try:
+                await web.TCPSite(self._runner, host or None, int(port)).start()
+            except OSError as error:
+                await self.stop()
+                where = f"{host}:{port}"
+                raise InvalidInputError(f"--listen-address {where}: {error.strerror}") from None
         self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:

@@ -19,20 +19,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kai.api import keys
 from kai.api.reading import annotations_of
 from kai.api.writes import Outcome, Result, Write
-from kai.controllers import verdicts
+from kai.controllers import unshown, verdicts
 from kai.controllers.bind_requests import Request, Target, pod_annotations, spec_of
 from kai.controllers.bindings import Binding
 from kai.controllers.evicting import Removal
 from kai.controllers.grouper import Assignment, Decided, GroupChange, Grouper, Reference, Rules
 from kai.controllers.misfits import Misfits
-from kai.controllers.rejecting import Rejections
+from kai.controllers.rejecting import Families, Rejections
 from kai.controllers.status import Sums
+from kai.controllers.unshown import Accepted, Unshown
 from kai.controllers.verdicts import Event, Eviction, Verdicts
-from kai.controllers.waits import Waits
+from kai.controllers.waits import FIRST_S, MOST_S, Waits
 from kai.engine import config as configuration
 from kai.engine.plan import Plan
 from kai.engine.usage import Rows
 from kai.engine.values import Bind, Evict
+from kai.k8s.server_time import ALWAYS
 from kai.service.figures import Figures, Shares
 from kai.service.kinds import OF_PLUGINS, needed_by
 from kai.service.log import Line
@@ -42,6 +44,7 @@ from kai.service.statuses import Statuses
 
 if TYPE_CHECKING:
     from kai import _core
+    from kai.k8s.sinks import Sink
 
 
 class Core(NamedTuple):
@@ -83,23 +86,28 @@ def make_core(options: Options) -> Core:
 class Inputs:
     """Facts that the event loop passes to a turn.
 
-    `now_ns`: the API server's time. `plans`: this process may decide. `ends`: it is ending: nothing
-    new is decided, and the results of earlier decisions are written. `forgotten`: assumptions that
-    did not come true. `looked_at`: pods that were read after a write without a clear answer, as
-    JSON. `owners`: objects that the grouper requested; None: missing, False: no right to read it.
-    `rules`: how pods are grouped, if that has changed. `serves_claims`: the server has the API of
-    resource claims. `answers`: to writes of earlier turns. `to_check`: bindings that were held back
-    and may be outdated. `requests`: BindRequests whose pods and nodes must be checked. `bound`,
-    `failed`, `evicted`, `spared`: as in kai.controllers.bindings.Steps. `bound_at`: the API
-    server's time of each of `bound`, in seconds. `usage`: past usage of queues, if it was fetched
-    again. `held_back`: pods whose last binding failed and that are not bound before a wait ends.
+    `now_ns`, `shift_ns`, `trusted_ns`: as in kai.k8s.server_time.Moment. `plans`: this process may
+    decide. `ends`: it is ending: nothing new is decided, and the results of earlier decisions are
+    written. `forgotten`: assumptions that did not come true. `looked_at`: pods that were read after
+    a write without a clear answer, as JSON. `read`: those of `Turn.unshown`, each with its object
+    as JSON; None: it does not exist. `owners`: objects that the grouper requested; None: missing,
+    False: no right to read it. `rules`: how pods are grouped, if that has changed. `serves_claims`:
+    the server has the API of resource claims. `answers`: to writes of earlier turns. `to_check`:
+    bindings that were held back and may be outdated. `requests`: BindRequests whose pods and nodes
+    must be checked. `bound`, `failed`, `refused`, `stuck`, `evicted`, `spared`: as in
+    kai.controllers.bindings.Steps. `bound_at`: the API server's time of each of `bound`, in
+    seconds. `usage`: past usage of queues, if it was fetched again. `held_back`: pods whose last
+    binding failed and that are not bound before a wait ends.
     """
 
     now_ns: int
+    shift_ns: int = 0
+    trusted_ns: tuple[int, int] = ALWAYS
     plans: bool = True
     ends: bool = False
     forgotten: Sequence[int] = ()
     looked_at: Sequence[bytes] = ()
+    read: Sequence[tuple[Accepted, bytes | None]] = ()
     owners: Sequence[tuple[Reference, Mapping[str, Any] | bool | None]] = ()
     rules: Rules | None = None
     serves_claims: bool = True
@@ -109,10 +117,17 @@ class Inputs:
     bound: Sequence[Binding] = ()
     bound_at: Sequence[float] = ()
     failed: Sequence[tuple[Binding, str]] = ()
+    refused: Sequence[tuple[Binding, str]] = ()
+    stuck: Sequence[tuple[Binding, str]] = ()
     evicted: Sequence[Removal] = ()
     spared: Sequence[tuple[Removal, str]] = ()
     usage: Rows | None = None
     held_back: Collection[str] = ()
+
+    @property
+    def now_s(self) -> float:
+        """The time for waits: it goes on evenly when the time of day steps."""
+        return (self.now_ns - self.shift_ns) / 1e9
 
 
 @dataclass(slots=True)
@@ -122,7 +137,10 @@ class Turn:
     `writes` and `events`: about pods, pod groups and queues. `to_check` is that of the inputs, and
     `broken` has the assumptions that do not hold any more. `targets`: the pods and nodes of the
     BindRequests in the inputs. `gone`, `gpu_users` and `is_scaling_up`: as in `_core.Drained`.
-    `lines`: for the log. `wake_ns`: the time of the next turn if nothing else happens.
+    `unshown`: accepted writes that no watch has shown in time; their objects must be read.
+    `without_effect`: those of them that the server does not have. `shown` and `relisted`: as in
+    `_core.Drained`. `lines`: for the log. `wake_ns`: the time of the next turn if nothing else
+    happens.
 
     For metrics: `timing_ms` by phase, `waiting` groups, the seconds that newly bound pods have
     waited, the fair shares of queues if they were read, also `queue_sums`, and the number of
@@ -144,6 +162,10 @@ class Turn:
     gone: Sequence[tuple[str, str, str]] = ()
     gpu_users: Sequence[tuple[Any, ...]] = ()
     is_scaling_up: bool = False
+    unshown: Sequence[Accepted] = ()
+    without_effect: list[Accepted] = field(default_factory=list)
+    shown: Sequence[tuple[str, str, int]] = ()
+    relisted: Sequence[tuple[str, int, int, int, list[str]]] = ()
     lines: list[Line] = field(default_factory=list)
     timing_ms: dict[str, float] = field(default_factory=dict)
     waiting: int = 0
@@ -209,25 +231,36 @@ class Planner:
         self._touched: set[str] = set()  # groups that changed since the last plan
         self._assigned: dict[str, Assignment] = {}  # pods that do not name their group yet
         self._planned: dict[str, Mapping[str, Any]] = {}  # groups that are not created yet
+        self._refused_groups: set[str] = set()  # of them, those whose creation failed
         self._ungrouped = 0  # pods that changed since groups were decided
         # By pod, the event of an eviction under way: its pod group may be deleted before the
         # answer.
         self._evictions: dict[str, Event] = {}
         self._rejections = Rejections()
+        self._families = Families()
         self._misfits = Misfits()
-        self._refusals: Waits[str] = Waits()  # groups for which a pod could not be evicted
+        # Groups, or families, for which a pod could not be evicted, or whose pod a node refused
+        self._refusals: Waits[str] = Waits()
         # By group, refusals that are still to be reported: the group may not exist at the API
         # server yet.
         self._refused: dict[str, tuple[Eviction, str]] = {}
+        self._unshown = Unshown()
+
+    def sinks(self) -> dict[str, list[Sink]]:
+        """Further sinks, by kind: they must get all that the feed gets."""
+        return self._statuses.sinks()
 
     def turn(self, inputs: Inputs) -> Turn:
         started = time.perf_counter()
-        now = inputs.now_ns / 1e9
+        now = inputs.now_s
         turn = Turn()
+        from_ns, until_ns = inputs.trusted_ns
+        self._core.session.trust(self._core.cluster, from_ns=from_ns, until_ns=until_ns)
         for assumption in inputs.forgotten:
             self._core.session.forget(self._core.cluster, assumption)
         for data in inputs.looked_at:
             self._core.cluster.upsert(data)
+        read = [(accepted, self._show(accepted, found)) for accepted, found in inputs.read]
         if inputs.usage is not None:
             self._core.cluster.set_usage(inputs.usage)
         if inputs.serves_claims != self._serves_claims:
@@ -237,6 +270,7 @@ class Planner:
         turn.synced = frozenset(drained.synced)
         turn.gone = drained.gone
         turn.gpu_users, turn.is_scaling_up = drained.gpu_users, drained.is_scaling_up
+        turn.shown, turn.relisted = drained.shown, drained.relisted
         if drained.nodes:
             self._on_nodes(drained.nodes)
         for each in self._misfits.new(drained.rejected):
@@ -249,9 +283,12 @@ class Planner:
             self._statuses.answered(now, write, outcome)
         self._touched.update(drained.groups)
         self._measure(turn, drained, inputs)
+        for accepted, manifest in read:
+            self._judge(turn, accepted, manifest)
+        self._note_accepted(now, inputs)
         self._check(turn, inputs.to_check)
         turn.targets = self._targets(inputs.requests)
-        self._avoid_nodes(turn, drained, now)
+        self._avoid_nodes(turn, drained, inputs, now)
         leads = inputs.plans and turn.synced >= self._needed
         if self._grouper is not None:
             turn.grouped = self._group(self._grouper, drained, inputs, leads and not inputs.ends)
@@ -276,9 +313,101 @@ class Planner:
 
     def state(self) -> State:
         memory = self._core.session.export_memory(self._core.cluster)
-        planned, assigned = dict(self._planned), dict(self._assigned)
+        planned = {
+            name: each for name, each in self._planned.items() if name not in self._refused_groups
+        }
+        assigned = dict(self._assigned)
         cluster = self._core.cluster
         return State(memory, planned, assigned, self._cycle, cluster.ages(), cluster.usage())
+
+    # ---- what no watch has shown -----------------------------------------------------------------
+
+    def _note_accepted(self, now: float, inputs: Inputs) -> None:
+        """Writes that the API server has accepted: a watch must soon show them."""
+        add = self._unshown.add
+        for each in inputs.bound:
+            if not each.request:
+                add(now, Accepted(unshown.BINDING, "Pod", each.pod, each.uid, each.assumption))
+        for removal in inputs.evicted:
+            order = removal.order
+            add(now, Accepted(unshown.EVICTION, "Pod", order.pod, order.uid, removal.assumption))
+        for write, outcome in inputs.answers:
+            if outcome.result is not Result.DONE:
+                continue
+            if isinstance(write.about, Assignment):
+                add(now, Accepted(unshown.GROUP_OF_POD, "Pod", write.about.pod, write.about.uid))
+            elif write.kind == "PodGroup" and write.verb == "create":
+                add(now, Accepted(unshown.GROUP, "PodGroup", f"{write.namespace}/{write.name}"))
+
+    def _ahead(self) -> Callable[[Accepted], bool]:
+        """Whether decisions are still ahead of what the watches have shown."""
+        assumed: set[int] | None = None
+
+        def is_ahead(each: Accepted) -> bool:
+            nonlocal assumed
+            if each.number:
+                if assumed is None:
+                    assumed = self._assumed()
+                return each.number in assumed
+            if each.kind == "PodGroup":
+                has = self._core.cluster.has("PodGroup", each.name)
+                return has and self._core.feed.group_facts([each.name])[0] is None
+            known = self._assigned.get(each.name)
+            return known is not None and known.uid == each.uid
+
+        return is_ahead
+
+    def _assumed(self) -> set[int]:
+        """The numbers of all assumptions."""
+        memory = json.loads(self._core.session.export_memory(self._core.cluster))["assumed"]
+        return {each["id"] for kind in ("bound", "evicted") for each in memory[kind]}
+
+    def _show(self, accepted: Accepted, found: bytes | None) -> Mapping[str, Any] | None:
+        """Takes in a read. Returns the object; None: it is gone, or another one has its name."""
+        manifest: Mapping[str, Any] | None = None if found is None else json.loads(found)
+        if manifest is None or accepted.uid not in ("", manifest["metadata"]["uid"]):
+            self._is_gone(accepted)
+            return None
+        self._core.feed.show(accepted.kind, found or b"")
+        return manifest
+
+    def _judge(self, turn: Turn, accepted: Accepted, found: Mapping[str, Any] | None) -> None:
+        """What a read shows counts: an assumption ends, whether it has come true or not."""
+        core, name = self._core, accepted.name
+        if accepted.number:
+            if core.session.forget(core.cluster, accepted.number) and found is not None:
+                self._had_no_effect(turn, accepted)
+                self._touch(name)
+        elif accepted.kind == "PodGroup":
+            if found is None:
+                self._had_no_effect(turn, accepted)
+        elif found is not None and self._grouper is not None:
+            known = self._assigned.get(name)
+            named = annotations_of(found).get(keys.POD_GROUP_ANNOTATION)
+            if known is not None and known.uid == accepted.uid and named != known.group:
+                self._had_no_effect(turn, accepted)
+                self._grouper.retry(known)
+
+    def _had_no_effect(self, turn: Turn, accepted: Accepted) -> None:
+        turn.without_effect.append(accepted)
+        message = "the API server accepted a write that had no effect; it is decided again"
+        turn.lines.append(Line("warning", message, {"what": accepted.what, "name": accepted.name}))
+
+    def _is_gone(self, accepted: Accepted) -> None:
+        """A read has shown that the object does not exist, or not any more."""
+        if accepted.kind == "PodGroup":
+            if self._grouper is not None:
+                self._grouper.group_gone(accepted.name)
+            return
+        [facts] = self._core.feed.pod_facts([accepted.name])
+        if facts is not None and facts[0] == accepted.uid:
+            self._core.cluster.delete("Pod", accepted.name)
+
+    def _touch(self, pod: str) -> None:
+        """The verdict about the group of this pod may have changed."""
+        [facts] = self._core.feed.pod_facts([pod])
+        if facts is not None:
+            self._touched.add(f"{pod.partition('/')[0]}/{facts[6]}")
 
     # ---- what the cluster did meanwhile ----------------------------------------------------------
 
@@ -311,32 +440,81 @@ class Planner:
             found.append((each, Target(uid, node, cluster.has("Node", each.node), waits_for)))
         return found
 
-    def _avoid_nodes(self, turn: Turn, drained: _core.Drained, now: float) -> None:
-        """For a while, groups avoid nodes that rejected one of their pods."""
+    def _avoid_nodes(self, turn: Turn, drained: _core.Drained, inputs: Inputs, now: float) -> None:
+        """For a while, groups avoid nodes that rejected one of their pods, and nodes to which one
+        of their pods could not be bound. Nor do they evict pods, as the room was of no use."""
         for pod, _, group, node, reason, message in drained.failed:
-            until = self._rejections.failed(now, group, node, reason)
+            until = self._rejections.failed(now, self._families.of(group), node, reason)
             if until is not None:
-                fields = {
-                    **{"node": node, "pod": pod, "reason": reason, "why": message},
-                    **{"group": group, "avoided_for_s": round(until - now)},
-                }
-                turn.lines.append(Line("warning", "a node rejected a pod", fields))
-        for group, nodes in self._rejections.changed(now).items():
+                fields = {"node": node, "pod": pod, "reason": reason, "why": message}
+                self._was_refused(turn, inputs, "a node rejected a pod", fields, group, until)
+        for bindings, message, longest in (
+            (inputs.refused, "a binding to a node was refused", MOST_S),
+            (inputs.stuck, "a pod cannot be bound, and leaves its room to others", FIRST_S),
+        ):
+            groups = self._groups_of([each.pod for each, _ in bindings])
+            for (binding, why), group in zip(bindings, groups, strict=True):
+                if not group:
+                    continue
+                family = self._families.of(group)
+                until = self._rejections.refused(now, family, binding.node, longest)
+                fields = {"node": binding.node, "pod": binding.pod, "why": why}
+                self._was_refused(turn, inputs, message, fields, group, until)
+        for family, nodes in self._rejections.changed(now).items():
+            for group in self._waiting_of(family):
+                self._core.cluster.avoid(group, nodes)
+
+    def _was_refused(
+        self,
+        turn: Turn,
+        inputs: Inputs,
+        message: str,
+        fields: Mapping[str, Any],
+        group: str,
+        until: float,
+    ) -> None:
+        """A node did not take a pod of the group, which avoids that node until then."""
+        self._hold_off(inputs, group)
+        avoided = {"group": group, "avoided_for_s": round(until - inputs.now_s)}
+        turn.lines.append(Line("warning", message, {**fields, **avoided}))
+
+    def _waiting_of(self, family: str) -> list[str]:
+        """The groups of a family that have no resources; a group without a family as it is."""
+        groups = self._families.groups(family)
+        if groups == [family]:
+            return groups
+        sums = self._core.feed.group_status(groups)
+        return [group for group, each in zip(groups, sums, strict=True) if not (each and each[1])]
+
+    def _hold_off(self, inputs: Inputs, group: str) -> float:
+        """The group evicts no pod until the returned time."""
+        until = self._refusals.begin(inputs.now_s, self._families.of(group))
+        delay_ns = int((until - inputs.now_s) * 1e9)
+        self._core.cluster.hold_off(group, since_ns=inputs.now_ns, delay_ns=delay_ns)
+        return until
+
+    def _inherit(self, inputs: Inputs, group: str) -> None:
+        """A new group avoids what earlier groups of its family avoid."""
+        family = self._families.of(group)
+        if family == group:
+            return
+        if family in self._refusals:
+            self._hold_off(inputs, group)
+        if nodes := self._rejections.avoided().get(family):
             self._core.cluster.avoid(group, nodes)
 
     def _spare(self, turn: Turn, inputs: Inputs, now: float) -> None:
         """After rejected evictions, the groups that needed the resources evict no pods for a
         while."""
-        for group in self._refusals.ended(now):
-            self._refused.pop(group, None)
+        for family in self._refusals.ended(now):
+            for group in self._families.groups(family):
+                self._refused.pop(group, None)
         for removal, why in inputs.spared:
             order = removal.order
             self._evictions.pop(order.pod, None)
-            if order.waits in self._refusals:
+            if self._families.of(order.waits) in self._refusals:
                 continue  # already reported: of several victims, the first is the obstacle
-            until = self._refusals.begin(now, order.waits)
-            delay_ns = int((until - now) * 1e9)
-            self._core.cluster.hold_off(order.waits, since_ns=inputs.now_ns, delay_ns=delay_ns)
+            until = self._hold_off(inputs, order.waits)
             self._refused[order.waits] = (order, why)
             fields = {"pod": order.pod, "group": order.waits, "waits_for_s": round(until - now)}
             turn.lines.append(Line("info", "a pod was not evicted", {**fields, "why": why}))
@@ -368,7 +546,8 @@ class Planner:
                     del self._assigned[name]
             else:
                 grouper.group_gone(name, uid)
-                self._planned.pop(name, None)
+                self._is_not_planned(name)
+                self._families.gone(name)
         for reference, found in inputs.owners:
             if found is None:
                 grouper.object_gone(reference)
@@ -378,30 +557,60 @@ class Planner:
                 grouper.put_object(reference, found)
         for write, outcome in inputs.answers:
             _answer_grouper(grouper, write, outcome)
-            if write.kind == "PodGroup" and outcome.result is Result.DONE:
-                self._planned.pop(f"{write.namespace}/{write.name}", None)
+            if write.kind == "PodGroup":
+                self._group_answered(grouper, write, outcome.result)
         if inputs.rules is not None:
             grouper.set_rules(inputs.rules)
         if not leads:
             return Decided()
         decided = grouper.decide()
+        self._put_in_plan(decided, inputs)
+        return decided
+
+    def _group_answered(self, grouper: Grouper, write: Write, result: Result) -> None:
+        """A group that cannot be created is taken out of the plans, so that its pods take no room
+        from others. It is tried again, and a watch shows it once it exists."""
+        name = f"{write.namespace}/{write.name}"
+        if result in (Result.DONE, Result.CONFLICT):
+            self._is_not_planned(name)
+            if write.verb == "create" and result is Result.DONE:
+                grouper.group_created(name)
+        elif write.verb == "create" and result is not Result.LOST and name in self._planned:
+            self._refused_groups.add(name)
+            self._core.cluster.withdraw("PodGroup", name)
+
+    def _is_not_planned(self, name: str) -> None:
+        self._planned.pop(name, None)
+        self._refused_groups.discard(name)
+
+    def _put_in_plan(self, decided: Decided, inputs: Inputs) -> None:
+        """Decisions of the grouper count at once."""
         cluster = self._core.cluster
+        for name in decided.withdrawn:
+            cluster.withdraw("PodGroup", name)
+            self._is_not_planned(name)
+            self._families.gone(name)
         for change in decided.groups:
             manifest = {**change.manifest, "kind": "PodGroup"}
-            if cluster.upsert_planned(json.dumps(manifest).encode()) is not None:
+            if change.patch is None:
+                self._families.created(change.name, manifest)
+                self._inherit(inputs, change.name)
+            data = json.dumps(manifest).encode()
+            is_refused = change.name in self._refused_groups
+            if is_refused or cluster.upsert_planned(data) is not None:
                 self._planned[change.name] = manifest
         for hold in decided.holds:
             cluster.assign(hold.pod, hold.uid, hold.group, "")
         for each in decided.assignments:
             self._assigned[each.pod] = each
             cluster.assign(each.pod, each.uid, each.group, each.sub_group)
-        return decided
 
     # ---- the plan --------------------------------------------------------------------------------
 
     def _decide(self, turn: Turn, inputs: Inputs, now: float) -> None:
         if self._plans:
             verdicts = self._verdicts
+            verdicts.shift(inputs.shift_ns / 1e9)
             for kind, name, uid in turn.gone:
                 verdicts.gone(kind, name, uid)
             for write, outcome in inputs.answers:
@@ -425,7 +634,9 @@ class Planner:
         else:
             wake = None
         turn.writes += self._statuses.due(now)
+        turn.unshown = self._unshown.due(now, self._ahead())
         for moment in (
+            self._unshown.next(),
             self._verdicts.wake(now),
             self._statuses.wake(),
             self._rejections.next(),
@@ -433,18 +644,20 @@ class Planner:
             None if self._figures is None else self._figures.wake(),
             self._misfits.wake() if self._plans else None,
         ):
-            if moment is not None and (wake is None or moment * 1e9 < wake):
-                wake = int(moment * 1e9)
+            if moment is not None:
+                at_ns = int(moment * 1e9) + inputs.shift_ns
+                wake = at_ns if wake is None else min(wake, at_ns)
         turn.wake_ns = wake
 
     def _plan(self, turn: Turn, inputs: Inputs, now: float) -> int | None:
         cluster, _, session = self._core
         now_ns = inputs.now_ns
-        turn.planned = session.has_changed(cluster) or self._is_time(now_ns)
+        until_ns = inputs.trusted_ns[1]
+        turn.planned = session.has_changed(cluster) or self._is_time(min(now_ns, until_ns))
         more = self._misfits.is_due(now) or self._verdicts.is_late(self._touched)
         if not turn.planned and not more:
             self._take(turn, self._verdicts.due(now))
-            return self._wake_ns
+            return self._next_wake(until_ns)
         if turn.planned:  # otherwise the last plan is read once more
             self._cycle += 1
             turn.cycle = self._cycle
@@ -453,7 +666,11 @@ class Planner:
         changed = None if self._reads_all else self._touched
         bad = self._look_at_misfits(turn, compiled, now)
         late = self._late_starts(plan, inputs.held_back)
-        self._take(turn, self._verdicts.decide(now, plan, self._seen, changed, late=late, **bad))
+        avoided = self._avoided(plan)
+        decided = self._verdicts.decide(
+            now, plan, self._seen, changed, late=late, avoided=avoided, **bad
+        )
+        self._take(turn, decided)
         self._reads_all, self._touched = False, set()
         if compiled.decision_count:
             self._carry_out(turn, plan, now_ns)
@@ -463,7 +680,11 @@ class Planner:
         turn.timing_ms |= {f"plan_{name}": ns / 1e6 for name, ns in compiled.timing_ns().items()}
         wake = session.next_wake(cluster)
         self._wake_ns = None if wake is None else wake[0]
-        return self._wake_ns
+        return self._next_wake(until_ns)
+
+    def _next_wake(self, until_ns: int) -> int | None:
+        """None: the plan does not change with time, or not before more of the time is trusted."""
+        return None if self._wake_ns is None or self._wake_ns > until_ns else self._wake_ns
 
     def _late_starts(self, plan: Plan, held_back: Collection[str]) -> set[str]:
         """Groups that start none of their pods now: the plan binds only pods that are held back."""
@@ -472,12 +693,33 @@ class Planner:
         late = frozenset(held_back)
         pods = [each.pod for each in plan.decisions if isinstance(each, Bind)]
         groups: dict[bool, set[str]] = {True: set(), False: set()}
-        for pod, facts in zip(pods, self._core.feed.pod_facts(pods), strict=True):
-            if facts is not None:
-                assigned = self._assigned.get(pod)
-                group = facts[6] if assigned is None else assigned.group
-                groups[pod in late].add(f"{pod.partition('/')[0]}/{group}")
+        for pod, group in zip(pods, self._groups_of(pods), strict=True):
+            if group:
+                groups[pod in late].add(group)
         return groups[True] - groups[False]
+
+    def _avoided(self, plan: Plan) -> verdicts.Avoided | None:
+        by_families = self._rejections.avoided()
+        if not by_families:
+            return None
+        by_groups = {
+            group: nodes
+            for family, nodes in by_families.items()
+            for group in self._families.groups(family)
+        }
+        pods = list(plan.pods)
+        groups = zip(pods, self._groups_of(pods), strict=True)
+        by_pods = {pod: by_groups[group] for pod, group in groups if group in by_groups}
+        return verdicts.Avoided(by_groups, by_pods)
+
+    def _groups_of(self, pods: list[str]) -> list[str]:
+        """The pod group of each pod, "namespace/name"; "" for a pod that is gone or has none."""
+        found = []
+        for pod, facts in zip(pods, self._core.feed.pod_facts(pods), strict=True):
+            assigned = self._assigned.get(pod)
+            name = "" if facts is None else facts[6] if assigned is None else assigned.group
+            found.append(f"{pod.partition('/')[0]}/{name}" if name else "")
+        return found
 
     def _look_at_misfits(
         self, turn: Turn, plan: _core.Plan, now: float
@@ -539,6 +781,9 @@ class Planner:
         if assigned is None or assigned.uid != uid:
             where = (bind.pod, uid, bind.node, number, group)
             return Binding(*where, annotations=annotations, spec=spec, waits_for_volumes=waits)
+        if self._options.binding == "direct":
+            more = assigned.patch.get("annotations", {})
+            annotations |= {key: more[key] for key in more if key != keys.POD_GROUP_ANNOTATION}
         return Binding(
             *(bind.pod, uid, bind.node, number, assigned.group, assigned.sub_group),
             names_group=False,

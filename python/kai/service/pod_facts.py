@@ -19,6 +19,7 @@ from kai.api import defaults, keys, times
 from kai.api.kinds import full_name
 from kai.api.reading import annotations_of, at, labels_of, objects, text
 from kai.api.resources import resource
+from kai.controllers.progress import told_in
 from kai.controllers.shadow.seen import gpu_groups_of
 from kai.engine import text as wording
 from kai.engine.explain import why, why_rejected
@@ -66,7 +67,7 @@ class Verdict:
 class PodFacts:
     """`group_name`: "namespace/name" of its pod group, or "". `group`: None: it does not exist, or
     is not created yet. `queues`: its own and those above. `events`: oldest first; None: no right to
-    read them."""
+    read them. `unread`: kinds that this user may not read, with `notes` about them."""
 
     name: str
     now_ns: int
@@ -80,6 +81,8 @@ class PodFacts:
     node: Object | None = None
     reservations: tuple[Object, ...] = ()
     events: tuple[Object, ...] | None = ()
+    unread: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
 
 
 async def read(client: Client, options: Options, given: str) -> PodFacts:
@@ -103,9 +106,16 @@ async def read(client: Client, options: Options, given: str) -> PodFacts:
         request = requests.objects.get(_key(name))
         if request is not None and _owner(request) not in ("", at(pod, "metadata", "uid")):
             request = None  # of an earlier pod of the name
+        events = await _events(client, pod, name, group_name)
+        waits_for = _waits_for(events)
+        unread, notes = view.unread()
         on = text(at(pod, "spec", "nodeName")) or text(at(request, "spec", "selectedNode"))
         shared = gpu_groups_of(labels_of(pod)) or _selected(request)
-        reservations = [each for each in pods.objects.values() if _reserves(each, shared)]
+        reservations = [
+            each
+            for each in pods.objects.values()
+            if _reserves(each, shared) or (each is not None and full_name(each) in waits_for)
+        ]
         return PodFacts(
             *(name, times.to_ns(view.now()), options.scheduler_name, pod, group_name, group),
             queues=tuple(_queues(queues.objects, plan, _queue_of(plan, group_name, group, pod))),
@@ -113,7 +123,9 @@ async def read(client: Client, options: Options, given: str) -> PodFacts:
             request=request,
             node=nodes.objects.get(("", on)),
             reservations=tuple(sorted(reservations, key=full_name)),
-            events=await _events(client, name, group_name),
+            events=events,
+            unread=unread,
+            notes=tuple(notes),
         )
     finally:
         await view.close()
@@ -231,22 +243,41 @@ def _verdict(plan: Plan, name: str, group_name: str) -> Verdict:
 # ---- events --------------------------------------------------------------------------------------
 
 
-async def _events(client: Client, name: str, group_name: str) -> tuple[Object, ...] | None:
-    """Events of the pod, of its BindRequest, which has its name, and of its pod group."""
+async def _events(
+    client: Client, pod: Object, name: str, group_name: str
+) -> tuple[Object, ...] | None:
+    """Events of the pod, of its BindRequest, which has its name, and of its pod group. Events of an
+    earlier pod of the name are left out."""
     namespace, _, own = name.partition("/")
     names = [own, *([group_name.partition("/")[2]] if group_name else [])]
     found: list[Object] = []
     for each in dict.fromkeys(names):
         chosen = {"fieldSelector": f"involvedObject.name={each}"}
         try:
-            answer = await client.read(resource("Event").path(namespace), chosen)
+            answer = await client.read(
+                resource("Event").path(namespace), chosen, kinds=("EventList",)
+            )
         except RefusedError:
             return None
         if answer.status < 300:
             found += objects(json.loads(answer.body).get("items"))
-    kinds = ("Pod", "PodGroup", "BindRequest")
-    mine = [each for each in found if at(each, "involvedObject", "kind") in kinds]
+    uid = at(pod, "metadata", "uid")
+    mine = [
+        each
+        for each in found
+        if at(each, "involvedObject", "kind") in ("PodGroup", "BindRequest")
+        or (
+            at(each, "involvedObject", "kind") == "Pod"
+            and at(each, "involvedObject", "uid") in (None, "", uid)
+        )
+    ]
     return tuple(sorted(mine, key=last_seen))
+
+
+def _waits_for(events: tuple[Object, ...] | None) -> str:
+    """What the last binding under way waits for, in words."""
+    messages = (text(each.get("message")) for each in reversed(events or ()))
+    return next((told.text for each in messages if (told := told_in(each)) is not None), "")
 
 
 def last_seen(event: Object) -> str:

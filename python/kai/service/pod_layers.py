@@ -9,6 +9,7 @@ Layers that do not apply are omitted: a pod without a BindRequest has no such la
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +17,17 @@ from typing import Any
 from kai.api import keys, times
 from kai.api.kinds import full_name
 from kai.api.reading import annotations_of, at, labels_of, mapping, objects, text
+from kai.controllers.progress import failed_in
 from kai.engine.order import age
 from kai.engine.text import Table, count, number
 from kai.errors import InvalidInputError
 from kai.service.pod_facts import Object, PodFacts, QueueFacts, last_seen
+from kai.service.refusals import refused_in
 from kai.service.waits_for import WaitsFor, containers_of, gates_of, gpus_of, waits_for
 
 MOST_EVENTS = 10
+LONG = 40
+"""Texts of this length are not repeated."""
 _READY = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 
 
@@ -36,9 +41,11 @@ class Layer:
     columns: tuple[str, ...] = ("", "")
     note: str = ""
 
-    def table(self) -> Table:
+    def table(self, said: set[str]) -> Table:
+        """`said`: long texts that were shown already; they are not repeated."""
         right = frozenset(range(1, 5)) if self.name == "queues" else frozenset()
-        return Table(self.title, self.columns, self.rows, right=right, note=self.note)
+        rows = [line for row in self.rows for line in _lines(row, said)]
+        return Table(self.title, self.columns, rows, right=right, note=self.note)
 
     def to_data(self) -> Any:
         """Members by their names, a list for a member with several rows; or a list of rows."""
@@ -69,6 +76,7 @@ class PodReport:
             "layers": {each.name: each.to_data() for each in self.layers},
             "waits_for": self.waits_for.what,
             "explanation": self.waits_for.sentence,
+            "notes": list(self.facts.notes),
         }
 
 
@@ -82,7 +90,7 @@ def report_of(facts: PodFacts) -> PodReport:
 
 
 def _pod(facts: PodFacts) -> Layer:
-    pod, annotations = facts.pod, annotations_of(facts.pod)
+    pod = facts.pod
     scheduler = text(at(pod, "spec", "schedulerName")) or "default-scheduler"
     if scheduler != facts.scheduler_name:
         scheduler += f", not {facts.scheduler_name}"
@@ -90,14 +98,15 @@ def _pod(facts: PodFacts) -> Layer:
     def rows() -> Iterator[tuple[str, str]]:
         yield "phase", _phase(pod, facts.now_ns)
         yield "scheduler", scheduler
-        yield "asks for", _request_text(pod)
-        if claims := objects(at(pod, "spec", "resourceClaims")):
-            yield "claims", ", ".join(text(each.get("name")) for each in claims)
-        for key in (keys.GPU_FRACTION_ANNOTATION, keys.GPU_MEMORY_ANNOTATION):
-            if key in annotations:
-                devices = annotations.get(keys.GPU_DEVICES_ANNOTATION)
-                of = f" on {devices} GPUs" if devices else ""
-                yield key, f"{annotations[key]}{of}"
+        claims = ", ".join(
+            text(each.get("name")) for each in objects(at(pod, "spec", "resourceClaims"))
+        )
+        if requested := ", ".join(_requested(pod)):
+            yield "asks for", requested
+        elif not claims:
+            yield "asks for", "nothing"
+        if claims:
+            yield "claims", claims
         if node := text(at(pod, "spec", "nodeName")):
             yield "node", node
         if gates := gates_of(pod):
@@ -117,14 +126,18 @@ def _phase(pod: Object, now_ns: int) -> str:
     return f"{phase_text}, deleted {leaving} ago" if leaving else phase_text
 
 
-def _request_text(pod: Object) -> str:
-    gpus = gpus_of(pod)
-    cpu = [text(each) for each in _requests(pod, "cpu")]
-    memory = [text(each) for each in _requests(pod, "memory")]
-    parts = [count(gpus, "GPU")] if gpus else []
-    parts += [f"CPU {' + '.join(cpu)}"] if cpu else []
-    parts += [f"memory {' + '.join(memory)}"] if memory else []
-    return ", ".join(parts) or "nothing"
+def _requested(pod: Object) -> Iterator[str]:
+    if gpus := gpus_of(pod):
+        yield count(gpus, "GPU")
+    annotations = annotations_of(pod)
+    for key in (keys.GPU_FRACTION_ANNOTATION, keys.GPU_MEMORY_ANNOTATION):
+        if key in annotations:
+            devices = annotations.get(keys.GPU_DEVICES_ANNOTATION)
+            yield f"{key} {annotations[key]}" + (f" on {devices} GPUs" if devices else "")
+    if cpu := [text(each) for each in _requests(pod, "cpu")]:
+        yield f"CPU {' + '.join(cpu)}"
+    if memory := [text(each) for each in _requests(pod, "memory")]:
+        yield f"memory {' + '.join(memory)}"
 
 
 def _requests(pod: Object, resource: str) -> Iterator[Any]:
@@ -300,7 +313,41 @@ def _age(stamp: Any, now_ns: int) -> str:
 
 
 def tables_of(layers: Iterable[Layer]) -> list[Table]:
-    return [each.table() for each in layers]
+    """Tables for people: a text that conditions and events share is shown once."""
+    said = set[str]()
+    return [each.table(said) for each in layers]
+
+
+def _lines(row: tuple[str, ...], said: set[str]) -> Iterator[tuple[str, ...]]:
+    """A row for each line of its last cell."""
+    *others, last = row
+    start, message, end = _parts(last)
+    if len(message) >= LONG:
+        if message in said:
+            message = "(as above)"
+        said.add(message)
+    first, *more = f"{start}{message}{end}".splitlines() or [""]
+    yield (*others, first.rstrip())
+    for each in more:
+        if each.strip():
+            yield (*([""] * len(others)), each.rstrip())
+
+
+def _parts(cell: str) -> tuple[str, str, str]:
+    """The start of a condition's text, its message, and how often an event was seen."""
+    found = _CELL.fullmatch(cell)
+    assert found is not None
+    start, message, end = found.groups(default="")
+    failed = failed_in(message)
+    if failed is not None:
+        start, message = start + message.removesuffix(failed.text), failed.text
+    elif refused_in(message) is not None:
+        what, refused, message = message.partition(" is refused: ")
+        start += what + refused
+    return start, message.strip(), end
+
+
+_CELL = re.compile(r"((?:\w+ \(\w+\): )?)(.*?)((?: \(x\d+\))?)", re.DOTALL)
 
 
 def rows_of(layers: Iterable[Layer]) -> Iterator[Mapping[str, str]]:

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kai.api.resources import OURS, resource
 from kai.controllers.grouper import Reference, Rules
 from kai.errors import KaiError, NotFoundError, RefusedError
-from kai.k8s.answers import denial
-from kai.k8s.sinks import DictSink, Sink
+from kai.k8s.answers import Denial, denial
+from kai.k8s.sinks import METADATA_LIST_KIND, DictSink, Sink
 from kai.k8s.watching import METADATA_LIST, Watch
-from kai.service.kinds import METADATA_ONLY, OPTIONAL, WATCHED
+from kai.service.kinds import METADATA_ONLY, NECESSARY, OPTIONAL, WATCHED
 
 if TYPE_CHECKING:
     from kai.k8s.client import Client
@@ -60,6 +60,9 @@ class Reading:
         also: Mapping[str, Sequence[Sink]] | None = None,
     ) -> None:
         self.watches: dict[str, Watch] = {}
+        self.unread = dict[str, Denial]()
+        """Kinds that this user may not read, and that a plan can do without (`list_once`, `check`,
+        `do_without`)."""
         self._before: dict[str, Traffic] = {}
         self._owners: list[Found] = []
         self._rules: Rules | None = None
@@ -100,13 +103,17 @@ class Reading:
         )
 
     async def list_once(self) -> None:
-        """Reads the current objects of every kind.
+        """Reads the current objects of every kind; those that may not be read are in `unread`.
 
         Raises RefusedError and UnreachableError; also for a server without the kinds of kai.
         """
         lists = [self._list(kind) for kind in WATCHED]
         found = await asyncio.gather(*lists, return_exceptions=True)
-        errors = [each for each in found if isinstance(each, BaseException)]
+        errors = [
+            each
+            for kind, each in zip(WATCHED, found, strict=True)
+            if isinstance(each, BaseException) and not self._can_do_without(kind, str(each))
+        ]
         if errors:
             raise missing_rights(self._client, map(str, errors)) or errors[0]
 
@@ -115,14 +122,48 @@ class Reading:
         for kind in WATCHED:
             try:
                 path = (await self._client.resource(kind)).path()
-                answer = await self._client.read(path, {"limit": "1"}, accept=METADATA_LIST)
+                answer = await self._client.read(
+                    path, {"limit": "1"}, kinds=(METADATA_LIST_KIND,), accept=METADATA_LIST
+                )
                 is_there = answer.status != 404
             except RefusedError as error:
+                if self._can_do_without(kind, str(error)):
+                    continue
                 raise missing_rights(self._client, [str(error)]) or error from None
             except NotFoundError:
                 is_there = False
             if not is_there:
                 await self._served(kind)
+
+    def do_without(self, kind: str) -> bool:
+        """Gives up a kind whose watch lacks a right; returns whether a plan can do without it."""
+        watch = self.watches[kind]
+        if not self._can_do_without(kind, watch.problem):
+            return False
+        del self.watches[kind]
+        return True
+
+    def _can_do_without(self, kind: str, problem: str) -> bool:
+        missing = denial(problem)
+        if kind in NECESSARY or missing is None:
+            return False
+        self.unread[kind] = missing
+        self._lacks.add(kind)
+        return True
+
+    def notes(self) -> list[str]:
+        """Sentences about the kinds that may not be read."""
+        if not self.unread:
+            return []
+        missing = next(iter(self.unread.values()))
+        names = ", ".join(sorted(each.resource for each in self.unread.values()))
+        note = (
+            f"user {missing.user} may not {missing.verb} {names}: plans are made as if there were"
+        )
+        note += " none"
+        if "ConfigMap" in self.unread:
+            note += ", and as if all ConfigMaps existed that pods need"
+        return [note]
 
     async def look_up(self, reference: Reference) -> bool:
         """Reads an owner for `take_owners`; returns whether it exists.

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kai.api.refusals import refusal
 from kai.api.resources import RESOURCES, resource
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.k8s.answers import Denial, denial
@@ -94,7 +95,9 @@ class Reports:
             self._bound = self._evicted = 0
 
     def answered(self, write: Write, outcome: Outcome, took: float = 0.0) -> None:
-        """`took`: the seconds since it was sent."""
+        """`took`: the seconds since it was sent. kai.service.refusals logs refused writes."""
+        if outcome.refusal is not None:
+            return
         result, why = outcome.result, outcome.message or f"HTTP status {outcome.status}"
         if result in (Result.DONE, Result.GONE, Result.CONFLICT):
             if self.rights and (right := right_of(write)):
@@ -182,7 +185,11 @@ class Reports:
         if self._is_denied(problem):
             return
         if problem and not leads and problem != self._waits_for:
-            self._log.info("waiting to lead", why=problem)
+            found = refusal(problem, inside=True)
+            if found is None:
+                self._log.info("waiting to lead", why=problem)
+            else:
+                self._log.warning("waiting to lead", why=found.sentence, fix=found.fix)
         self._waits_for = "" if leads else problem
 
     def _find_rights(self, watches: Mapping[str, Watch]) -> None:

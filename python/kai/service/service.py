@@ -15,7 +15,7 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,16 +29,19 @@ from kai.controllers.claims import ClaimGiver
 from kai.controllers.grouper import Decided, Reference
 from kai.controllers.grouper.decisions import WARNING
 from kai.controllers.preparing import Giver, Preparing
+from kai.controllers.unshown import Accepted
 from kai.controllers.verdicts import Event
 from kai.controllers.volumes import Volume, VolumeGiver, volume_of
 from kai.errors import KaiError
 from kai.k8s.answers import denial
+from kai.k8s.client import USED
 from kai.k8s.events import About, Events
 from kai.k8s.leases import LeaderElection, Times
 from kai.k8s.sinks import DictSink
 from kai.k8s.writing import Writer
 from kai.service.bind_requests import BindRequests
 from kai.service.collecting import Collecting
+from kai.service.comparing import Comparing, Lost
 from kai.service.kinds import watched_by
 from kai.service.life import Life, why_unready
 from kai.service.log import Line, Log
@@ -48,13 +51,16 @@ from kai.service.options import Options
 from kai.service.owners import Owners
 from kai.service.planner import Inputs, Planner, Turn, make_core, not_used, read_config
 from kai.service.reading import Reading
+from kai.service.refusals import Refusals
 from kai.service.reports import Reports
 from kai.service.sharing import Sharing
 from kai.service.snapshots import archive, objects_of
+from kai.service.timekeeping import TimeKeeping
 from kai.service.usage_db import usage_db_of
 from kai.service.usage_fetching import UsageFetching
 
 if TYPE_CHECKING:
+    from kai import _core
     from kai.engine.usage import Rows
     from kai.k8s.client import Client
 
@@ -67,10 +73,9 @@ IDLE_AFTER_S = 1.0
 """After this time without work the service is idle, and may collect garbage."""
 SNAPSHOT_TRIES = 3
 
+_FOR_THE_PLANNER = ("bound", "failed", "refused", "stuck", "evicted", "spared")  # of Steps
 LISTED_ANEW = ("Pod", "BindRequest", "ResourceClaim")
 """Kinds whose recent changes by the previous leader a new leader must know."""
-GIVEN = frozenset(("ResourceClaim", "PersistentVolume", "PersistentVolumeClaim"))
-"""Kinds for which the answer to a write is used like a watch event."""
 
 Found = TypeVar("Found")
 
@@ -83,6 +88,7 @@ class Service:
     ) -> None:
         self._client, self._options, self._log = client, options, log
         self._reports = Reports(log, client.clock)
+        self._refusals = Refusals(log, client.clock.monotonic)
         labels = options.queue_metric_labels()
         self.metrics = metrics or Metrics(
             options.metrics_namespace, options.roles, (each[1] for each in labels)
@@ -98,10 +104,8 @@ class Service:
         self._owners = Owners(self._look_after, self._life.start, self._clock)
         self._sharing = Sharing(options, copies_labels=client.copies_labels)
         volumes = DictSink(keep=volume_of)
-        volume_giver = VolumeGiver(lambda: known(volumes), options.volume_seconds)
-        self._volume_giver = volume_giver
-        storage_claims = DictSink(self._storage_claim_changed, keep=version_of)
-        givers: list[Giver] = [volume_giver, ClaimGiver(), *self._sharing.givers]
+        self._volume_giver = VolumeGiver(lambda: known(volumes), options.volume_seconds)
+        givers: list[Giver] = [self._volume_giver, ClaimGiver(), *self._sharing.givers]
         self._preparing = Preparing(givers)
         self._binder = Binder(
             by=options.binding,
@@ -122,9 +126,11 @@ class Service:
             *(client, core.feed, options, self._changed.set),
             also={
                 **{"Queue": [queues], "PersistentVolume": [volumes]},
-                **{"PersistentVolumeClaim": [storage_claims], **self._requests.sinks()},
+                "PersistentVolumeClaim": [DictSink(self._storage_claim_changed, keep=version_of)],
+                **{**self._requests.sinks(), **self._planner.sinks()},
             },
         )
+        client.versions.on_back.append(self._went_back)
         self._election = self._make_election() if options.leader_elect else None
         # Lists pods again, before planning as the leader
         self._listing: asyncio.Task[Any] | None = None
@@ -136,6 +142,7 @@ class Service:
             timeout=30.0 if self._election is None else self._election.write_timeout,
         )
         self._collecting = Collecting()
+        self._comparing = self._make_comparing(core.feed)
         self._measuring = Measuring(
             *(self.metrics, self._writer, self._reading, self._binder, self._election),
             *(queues, self._collecting, labels),
@@ -144,14 +151,11 @@ class Service:
         self._new_usage: Rows | None = None  # not passed to the planning thread yet
         if options.has("scheduler"):
             self._measuring.configured(read_config(options).to_json())
-        components = (options.scheduler_name, "binder", "pod-grouper")
-        self._events = {
-            name: Events(self._writer, name, clock=client.clock, wall=client.server_time)
-            for name in components
-        }
+        self._events = self._make_events()
         self._watching: dict[str, asyncio.Task[Any]] = {}
         self._forgotten: list[int] = []
         self._looked_at: list[bytes] = []
+        self._read_again: list[tuple[Accepted, bytes | None]] = []
         self._to_check: list[Binding] = []
         self._answers: list[tuple[Write, Outcome]] = []
         self._steps = Steps()  # for the planning thread
@@ -172,10 +176,14 @@ class Service:
         for kind in self._kinds:
             self._watch(kind)
         self._life.start(self._measure_lag())
+        time_keeping = TimeKeeping(self._client, self._log, self.metrics, self._changed.set)
+        self._life.start(time_keeping.run())
         self._life.start(self._owners.run())
         self._life.start(self._reports.run(self._reading.watches, self._election))
         if self._election is not None:
             self._life.start(self._election.run())
+        if self._options.compare_period:
+            self._life.start(self._comparing.run())
         if self._usage is not None:
             self._life.start(self._usage.run())
         with self._collecting:
@@ -219,6 +227,26 @@ class Service:
             on_lost=self._lost_leading,
         )
 
+    def _make_events(self) -> dict[str, Events]:
+        """By the component that they name."""
+        components = (self._options.scheduler_name, "binder", "pod-grouper")
+        clock, wall = self._clock, self._client.server_time
+        return {each: Events(self._writer, each, clock=clock, wall=wall) for each in components}
+
+    def _make_comparing(self, feed: _core.Feed) -> Comparing:
+        for kind in self._kinds:
+            self.metrics.lost_events.add(kind, by=0)
+        return Comparing(
+            self._client,
+            feed,
+            self._thread,
+            period=self._options.compare_period,
+            kinds=self._kinds,
+            may_compare=self._may_act,
+            list_anew=self._list_one_anew,
+            lost=self._lost_events,
+        )
+
     def _fetch_usage(self) -> UsageFetching | None:
         """Raises InvalidConfigError for a database that cannot be used."""
         db = usage_db_of(self._options)
@@ -238,12 +266,31 @@ class Service:
         """Another leader may have bound pods, and assigned devices to them, until a moment ago:
         they are listed again first."""
         self._log.info("leading", leases=",".join(self._options.leases()))
+        self._list_before_planning(LISTED_ANEW)
+
+    def _went_back(self, key: str, known: int, now: int) -> None:
+        """The server has forgotten changes: everything is listed again before the next plan."""
+        self.metrics.versions_back.add()
+        why = "its etcd was restored from a backup, or the address leads to another cluster"
+        message = "the versions of the API server went back; everything is listed again"
+        self._log.error(message, of=key, known=known, now=now, why=why)
+        self._list_before_planning(self._kinds)
+
+    def _list_before_planning(self, kinds: Iterable[str]) -> None:
         if self._listing is not None:
             self._listing.cancel()
-        self._listing = self._life.start(self._list_anew())
+        self._listing = self._life.start(self._list_and_go_on(kinds))
 
-    async def _list_anew(self) -> None:
-        kinds = [kind for kind in LISTED_ANEW if kind in self._watching]
+    async def _list_and_go_on(self, kinds: Iterable[str]) -> None:
+        await self._list_anew([kind for kind in kinds if kind in self._watching])
+        self._listing = None
+        self._changed.set()
+
+    async def _list_one_anew(self, kind: str) -> None:
+        await self._list_anew([kind])
+
+    async def _list_anew(self, kinds: Sequence[str]) -> None:
+        """Returns when all of them are listed."""
         for kind in kinds:
             self._watching[kind].cancel()
         tasks = (self._watching[kind] for kind in kinds)
@@ -252,17 +299,28 @@ class Service:
             self._watch(kind)
         while not all(self._reading.watches[kind].synced for kind in kinds):
             await self._clock.sleep(0.02)
-        self._listing = None
-        self._changed.set()
+
+    def _lost_events(self, lost: Lost) -> None:
+        self.metrics.lost_events.add(lost.kind, by=lost.events)
+        self._log.error(
+            "a watch has lost events; its kind was listed again",
+            kind=lost.kind,
+            shown=lost.shown,
+            there=lost.there,
+            came=lost.added,
+            went=lost.gone,
+            changed=lost.changed,
+            names=", ".join(lost.names),
+        )
 
     def _lost_leading(self) -> None:
         assert self._election is not None
         self._reports.lost(self._election.problem)
 
     def _may_plan(self) -> bool:
-        if self._election is None:
-            return True
-        return self._election.is_leading() and self._listing is None
+        if self._listing is not None:
+            return False
+        return self._election is None or self._election.is_leading()
 
     def _may_act(self) -> bool:
         """Whether it may plan, and has read all that it needs."""
@@ -335,11 +393,12 @@ class Service:
 
     def _inputs(self, *, ends: bool = False) -> Inputs:
         inputs = Inputs(
-            now_ns=int(self._client.server_time() * 1e9),
+            *self._client.moment(),
             plans=self._may_plan() and (self._usage is None or self._usage.is_ready()),
             ends=ends,
             forgotten=tuple(self._forgotten),
             looked_at=tuple(self._looked_at),
+            read=tuple(self._read_again),
             owners=self._reading.take_owners(),
             rules=self._reading.take_rules(),
             serves_claims=self._reading.serves_claims,
@@ -349,6 +408,8 @@ class Service:
             bound=self._steps.bound,
             bound_at=tuple(self._bound_at),
             failed=self._steps.failed,
+            refused=self._steps.refused,
+            stuck=self._steps.stuck,
             evicted=self._steps.evicted,
             spared=self._steps.spared,
             usage=self._new_usage,
@@ -360,6 +421,7 @@ class Service:
         self._answers.clear()
         self._forgotten.clear()
         self._looked_at.clear()
+        self._read_again.clear()
         self._to_check.clear()
         return inputs
 
@@ -379,6 +441,9 @@ class Service:
         for kind, name, uid in turn.gone:
             if kind == "Pod":
                 self._binder.pod_gone(name, uid)
+        self._comparing.turned(turn)
+        for accepted in turn.unshown:
+            self._life.start(self._look_for(accepted))
         self._take(now, turn.grouped)
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._client.server_time()))
         self._do(self._binder.checked(now, stamp, turn.to_check, turn.broken))
@@ -390,7 +455,7 @@ class Service:
         self._preparing.tick(now)
         self._prepare()
         for write in turn.writes:
-            self._writer.put(write, self._answered)
+            self._do(self._binder.with_name(now, write))
         for event in turn.events:
             self._emit(event)
         self._decisions += len(turn.bindings) + len(turn.removals)
@@ -401,6 +466,8 @@ class Service:
         self._owners.forget(decided.not_needed)
         self._owners.need(decided.needs)
         self._owners.look_again(decided.joined)
+        for name in decided.withdrawn:
+            self._binder.withdraw(name)
         assigned = {f"{each.pod.partition('/')[0]}/{each.group}" for each in decided.assignments}
         for change in decided.groups:
             if change.patch is None or self._binder.is_planned(change.name):
@@ -432,16 +499,18 @@ class Service:
             self._writer.put(write, self._answered)
         for binding, kind in steps.look:
             self._life.start(self._look(binding, kind))
+        for event in steps.events:
+            self._emit(event)
         if steps.to_check:
             self._to_check += steps.to_check
             self._changed.set()
         if steps.forget:
             self._forgotten += steps.forget
             self._changed.set()
-        if steps.bound or steps.failed or steps.evicted or steps.spared:
+        if any(getattr(steps, name) for name in _FOR_THE_PLANNER):
             self._bound_at += [self._client.server_time()] * len(steps.bound)
             self._reports.placed(bound=len(steps.bound), evicted=len(steps.evicted))
-            for name in ("bound", "failed", "evicted", "spared"):
+            for name in _FOR_THE_PLANNER:
                 getattr(self._steps, name).extend(getattr(steps, name))
             self._changed.set()
         for binding, why in steps.failed:
@@ -488,13 +557,18 @@ class Service:
         )
 
     def _answered(self, write: Write, outcome: Outcome) -> None:
-        if (missing := denial(outcome.message)) is not None and outcome.result is Result.FAILED:
-            self._life.start(self._later(self._reports.rights.wait(missing), write, outcome))
+        seconds = 0.0
+        if outcome.refusal is not None:
+            seconds = self._refusals.wait(write)
+        elif (missing := denial(outcome.message)) is not None and outcome.result is Result.FAILED:
+            seconds = self._reports.rights.wait(missing)
+        if seconds:
+            self._life.start(self._later(seconds, write, outcome))
         else:
             self._take_answer(write, outcome)
 
     async def _later(self, seconds: float, write: Write, outcome: Outcome) -> None:
-        """The answer to a write without the right to do it: delayed until the next try."""
+        """The answer to a write that was not allowed: delayed until the next try."""
         await self._clock.sleep(seconds)
         self._take_answer(write, outcome)
 
@@ -502,7 +576,7 @@ class Service:
         self._answers.append((write, outcome))
         if outcome.result is not Result.DONE and outcome.result is not Result.REPLACED:
             self._changed.set()
-        if write.kind in GIVEN and outcome.result is Result.DONE and outcome.body:
+        if write.kind in USED and outcome.result is Result.DONE and outcome.body:
             # The read may show the pod on its node before the watch does, with what it got there.
             self._looked_at.append(outcome.body)
         now = self._clock.monotonic()
@@ -561,6 +635,14 @@ class Service:
             self._do(self._binder.seen(now, binding, found))
         self._changed.set()
 
+    async def _look_for(self, accepted: Accepted) -> None:
+        """Reads what was accepted, and was not shown by a watch."""
+        kind, name = accepted.kind, accepted.name
+        namespace, _, own = name.partition("/")
+        read = partial(self._client.get, kind, namespace, own)
+        self._read_again.append((accepted, await self._find(kind, name, read)))
+        self._changed.set()
+
     async def _find(self, kind: str, name: str, find: Callable[[], Awaitable[Found]]) -> Found:
         """The result of a read; a failed one is repeated and logged."""
         while True:
@@ -576,6 +658,8 @@ class Service:
     def _observe(self, write: Write, outcome: Outcome, waited: float, took: float) -> None:
         self._measuring.wrote(write, outcome, waited, took)
         self._reports.answered(write, outcome, took)
+        for event in self._refusals.answered(write, outcome):
+            self._emit(event)
 
     async def _measure_lag(self) -> None:
         while True:

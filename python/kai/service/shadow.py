@@ -21,7 +21,7 @@ from kai.api import files
 from kai.api.times import SECOND_NS, to_text
 from kai.controllers.grouper import Reference
 from kai.controllers.shadow import Case, Compared, Tally
-from kai.errors import InvalidInputError
+from kai.errors import InvalidInputError, RefusedError, UnreachableError
 from kai.service.life import Life, why_unready
 from kai.service.log import Log
 from kai.service.measuring import set_watches
@@ -33,6 +33,7 @@ from kai.service.reading import Reading
 from kai.service.reports import Reports
 from kai.service.shadow_page import html
 from kai.service.shadow_planner import ShadowPlanner, ShadowTurn
+from kai.service.timekeeping import TimeKeeping
 from kai.service.usage_db import usage_db_of
 from kai.service.usage_fetching import UsageFetching
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from kai.k8s.client import Client
 
 SUMMARY_EVERY_S = 60.0
+RIGHTS = "the ClusterRole in docs/howto/live.md#rights"
 FINISH_WITHIN_S = 5.0
 """Time for searching causes after SIGTERM."""
 
@@ -88,14 +90,25 @@ class Shadow:
             scheduler=self._options.scheduler_name,
         )
         self._write_report()  # reports at the start if it cannot be written
+        await self._do_without()
         for kind in sorted(self._planner.needed):
             self._life.start(self._reading.watch(kind).run())
         self._life.start(self._owners.run())
+        time_keeping = TimeKeeping(self._client, self._log, self.metrics, self._changed.set)
+        self._life.start(time_keeping.run())
         self._life.start(self._reports.run(self._reading.watches, None))
         self._life.start(self._summarize())
         if self._usage is not None:
             self._life.start(self._usage.run())
         await self._life.until(stop, self._cycles(stop), self._end)
+
+    async def _do_without(self) -> None:
+        """Leaves out kinds that this account may not read, if plans can do without them."""
+        with contextlib.suppress(RefusedError, UnreachableError):  # the watches report these
+            await self._reading.check()
+        self._planner.needed = self._planner.needed - frozenset(self._reading.unread)
+        for note in self._reading.notes():
+            self._log.warning("some kinds are left out", why=note, fix=RIGHTS)
 
     async def _end(self, cycles: asyncio.Task[Any]) -> None:
         self._changed.set()
@@ -138,7 +151,7 @@ class Shadow:
                 return
             self._changed.clear()
             inputs = Inputs(
-                now_ns=int(self._client.server_time() * SECOND_NS),
+                *self._client.moment(),
                 owners=self._reading.take_owners(),
                 rules=self._reading.take_rules(),
                 usage=self._new_usage,

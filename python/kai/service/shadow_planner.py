@@ -110,7 +110,9 @@ class ShadowPlanner:
     # ---- turns -----------------------------------------------------------------------------------
 
     def turn(self, inputs: Inputs) -> ShadowTurn:
-        now, turn = inputs.now_ns / 1e9, ShadowTurn()
+        now, turn = inputs.now_s, ShadowTurn()
+        from_ns, until_ns = inputs.trusted_ns
+        self._core.session.trust(self._core.cluster, from_ns=from_ns, until_ns=until_ns)
         self._compare(now)
         if inputs.usage is not None:
             self._core.cluster.set_usage(inputs.usage)
@@ -123,9 +125,9 @@ class ShadowPlanner:
         else:
             turn.synced = frozenset(self._core.feed.drain().synced)
         if turn.synced >= self.needed:
-            self._plan(turn, inputs.now_ns, now)
+            self._plan(turn, inputs)
         self._comparison.tick(now)
-        turn.cases, turn.wake_ns = self._comparison.take(), self._next_wake()
+        turn.cases, turn.wake_ns = self._comparison.take(), self._next_wake(inputs)
         return turn
 
     def _compare(self, now: float) -> None:
@@ -141,12 +143,13 @@ class ShadowPlanner:
             elif kind is GroupSeen:
                 self._comparison.group(now, *found)
 
-    def _plan(self, turn: ShadowTurn, now_ns: int, now: float) -> None:
+    def _plan(self, turn: ShadowTurn, inputs: Inputs) -> None:
         cluster, _, session = self._core
-        is_time = self._wake_ns is not None and now_ns >= self._wake_ns
+        reached_ns = min(inputs.now_ns, inputs.trusted_ns[1])
+        is_time = self._wake_ns is not None and reached_ns >= self._wake_ns
         if not session.has_changed(cluster) and not is_time:
             return
-        plan = session.plan(cluster, now_ns=now_ns)
+        plan = session.plan(cluster, now_ns=inputs.now_ns)
         self._cycle += 1
         turn.planned, turn.cycle = True, self._cycle
         turn.took_ms = plan.timing_ns().get("total", 0) / 1e6
@@ -155,14 +158,17 @@ class ShadowPlanner:
         turn.bound, turn.evicted = kinds.count("bind"), kinds.count("evict")
         again = _Again(plan, self._config)
         left_out = {name: message for _, name, _, message in plan.rejected}
+        now = inputs.now_s
         self._comparison.planned(Planned(self._cycle, now, chosen, again, left_out, again.reason))
         wake = session.next_wake(cluster)
         self._wake_ns = None if wake is None else wake[0]
 
-    def _next_wake(self) -> int | None:
+    def _next_wake(self, inputs: Inputs) -> int | None:
         moment = self._comparison.next_tick()
-        times = [self._wake_ns, None if moment is None else int(moment * 1e9)]
-        return min((each for each in times if each is not None), default=None)
+        times = [] if moment is None else [int(moment * 1e9) + inputs.shift_ns]
+        if self._wake_ns is not None and self._wake_ns <= inputs.trusted_ns[1]:
+            times.append(self._wake_ns)
+        return min(times, default=None)
 
     # ---- causes ----------------------------------------------------------------------------------
 

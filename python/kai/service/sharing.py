@@ -16,6 +16,7 @@ from kai.controllers.bind_requests import Request
 from kai.controllers.preparing import Giver, Preparing
 from kai.controllers.sharing.device_maps import DeviceMaps
 from kai.controllers.sharing.reserving import GpuUser, SharedDevices
+from kai.controllers.unshown import BINDING
 
 if TYPE_CHECKING:
     from kai.service.options import Options
@@ -43,9 +44,11 @@ class Sharing:
         devices.scales_up(turn.is_scaling_up)
         users = map(GpuUser._make, turn.gpu_users)
         preparing.did(now, devices, devices.saw(now, users, acts=acts))
-        for kind, name, uid in turn.gone:
-            if kind == "Pod":
-                preparing.did(now, devices, devices.pod_gone(now, name, uid))
+        gone = [(name, uid) for kind, name, uid in turn.gone if kind == "Pod"]
+        # Their bindings had no effect: they are on no device.
+        gone += [(each.name, each.uid) for each in turn.without_effect if each.what == BINDING]
+        for name, uid in gone:
+            preparing.did(now, devices, devices.pod_gone(now, name, uid))
 
     def request_changed(
         self, now: float, name: str, request: Request | None, preparing: Preparing

@@ -26,7 +26,7 @@ from kai.engine.cluster import Cluster
 from kai.engine.packing import pack
 from kai.engine.usage import to_mapping
 from kai.k8s.client import Client, user_agent
-from kai.k8s.sinks import Page
+from kai.k8s.sinks import Page, read_page
 from kai.service.kinds import METADATA_ONLY, WATCHED
 from kai.service.options import Options
 from kai.service.planner import State
@@ -50,7 +50,8 @@ class Objects:
     is_full = False
 
     def __init__(self) -> None:
-        self._pages: dict[str, list[bytes]] = {kind: [] for kind in WATCHED}
+        self._pages: dict[str, list[bytes]] = {}
+        self._listed: set[str] = set()  # kinds whose list is complete
         self._groups: set[str] = set()
         self._new: dict[str, dict[str, Any]] = {}  # pods that name no pod group
         self._claims_api = ""  # if the server has resource claims
@@ -65,9 +66,7 @@ class Objects:
             self._claims_api = ""
 
     def list_page(self, kind: str, data: bytes, /) -> Page:
-        page = json.loads(data)
-        if not isinstance(page, dict) or not str(page.get("kind", "")).endswith("List"):
-            raise ValueError(f"no list of {kind}")
+        page = read_page(kind, data)
         if kind == "ResourceClaim":
             self._claims_api = page.get("apiVersion") or resource(kind).api_version
         items, kept = objects(page.get("items")), []
@@ -85,7 +84,8 @@ class Objects:
         version, following = metadata.get("resourceVersion", ""), metadata.get("continue", "")
         return Page(version, following, len(items))
 
-    def end_list(self, kind: str, /) -> None: ...
+    def end_list(self, kind: str, /) -> None:
+        self._listed.add(kind)
 
     def watch_bytes(self, kind: str, data: bytes, /) -> Any:
         raise NotImplementedError
@@ -105,7 +105,7 @@ class Objects:
             head["usage"] = to_mapping(state.usage)
         yield _dump(head)[:-1] + b',"rawObjects":{'
         grouped = [each for name, each in state.groups.items() if name not in self._groups]
-        for number, kind in enumerate(WATCHED):
+        for number, kind in enumerate(each for each in WATCHED if each in self._listed):
             yield b'%s"%s":[' % (b"," if number else b"", LISTS[kind].encode())
             more = {"Pod": self._assigned(state), "PodGroup": grouped}.get(kind, [])
             separator = b""

@@ -101,16 +101,21 @@ class View:
     async def refresh(self) -> None:
         """Reads everything again, and returns once everything was read.
 
-        Raises RefusedError if some kind cannot be watched.
+        Raises RefusedError if some necessary kind cannot be watched.
         """
         for kind in WATCHED:
             if kind in self._watching:
                 self._watching[kind].cancel()
+            if kind in self._reading.unread:
+                continue
             self._watching[kind] = asyncio.ensure_future(self._reading.watch(kind).run())
         clock = self._client.clock
         gives_up = clock.monotonic() + PATIENCE_S
         while missing := [each for each in self._reading.watches.values() if not each.synced]:
             self._check_on()
+            for watch in missing:
+                if watch.problem and self._reading.do_without(watch.kind):
+                    self._watching.pop(watch.kind).cancel()
             problems = [each.problem for each in missing if each.problem]
             if not problems:
                 gives_up = clock.monotonic() + PATIENCE_S
@@ -159,6 +164,10 @@ class View:
         state = await self._run(self._planner.state)
         groups = {name: each for name, each in state.groups.items() if self._members.get(name)}
         return replace(state, groups=groups)
+
+    def unread(self) -> tuple[frozenset[str], list[str]]:
+        """The kinds that this user may not read, and sentences about them."""
+        return frozenset(self._reading.unread), self._reading.notes()
 
     def now(self) -> datetime:
         """By the server's clock, in whole seconds like all time stamps of KAI."""
@@ -257,6 +266,7 @@ class View:
         for watch in self._reading.watches.values():
             if watch.problem:
                 found.append(f"{watch.kind}: this may be out of date: {watch.problem}")
+        found += self._reading.notes()
         return found + (self._usage.warnings if self._usage is not None else [])
 
     def _objects(self) -> dict[str, tuple[dict[str, Any], ...]]:

@@ -14,8 +14,20 @@ from typing import Any
 
 from kai.api import keys, quantities
 from kai.api.reading import annotations_of, at, mapping, objects, text
+from kai.api.refusals import refusal
 from kai.engine.text import listing
+from kai.service.attempts import (
+    Attempt,
+    ago,
+    attempts_of,
+    eviction_refused,
+    in_words,
+    waiting_words,
+)
+from kai.service.held_back import held_back
+from kai.service.kinds import DEVICES, STORAGE
 from kai.service.pod_facts import Object, PodFacts
+from kai.service.refusals import Refused
 
 _GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 
@@ -29,11 +41,14 @@ class WaitsFor:
 
 
 def waits_for(facts: PodFacts) -> WaitsFor:
-    for look in (_is_over, _other_scheduler, _has_a_node, _gates, _request, _odd, _group, _queue):
-        found = look(facts)
-        if found is not None:
-            return found
-    return _plan(facts)
+    found = next(filter(None, (look(facts) for look in _LOOKS)))
+    refused = attempts_of(facts).refused
+    if refused is None or found.what in ("refused", "nothing", "end"):
+        return found
+    if refused.rule.sentence in found.sentence:  # it names the rule already
+        return found
+    # A write that does not hold it up, such as its status
+    return WaitsFor(found.what, f"{found.sentence} Besides, {_of_refused(refused)}")
 
 
 # ---- the pod itself ------------------------------------------------------------------------------
@@ -93,18 +108,49 @@ def _gates(facts: PodFacts) -> WaitsFor | None:
 # ---- what belongs to it --------------------------------------------------------------------------
 
 
+def _binding(facts: PodFacts) -> WaitsFor | None:
+    """A binding that is under way, or that failed and is tried again."""
+    attempts = attempts_of(facts)
+    if attempts.under_way is not None:
+        return _under_way(facts, attempts.under_way, attempts.failed)
+    if attempts.failed is not None:
+        failed = attempts.failed
+        why, look = in_words(failed.text)
+        looks = f" {look}." if look else ""
+        return WaitsFor(
+            "binding",
+            f"Its binding{_to(failed)} failed{_ago(facts, failed)}: {why}.{looks} It is tried"
+            " again.",
+        )
+    return _request(facts)
+
+
+def _under_way(facts: PodFacts, attempt: Attempt, failed: Attempt | None) -> WaitsFor:
+    since = ago(attempt.at_ns, facts.now_ns)
+    sentence = (
+        f"Its binding{_to(attempt)} has been under way for {since}: it waits for {attempt.text}."
+    )
+    if look := waiting_words(attempt.text):
+        sentence += f" {look}."
+    if failed is not None:
+        sentence += f" The try before failed{_ago(facts, failed)}: {in_words(failed.text).why}."
+    reserves = "reservation pod" in attempt.text
+    return WaitsFor("gpu_reservation" if reserves else "binding", sentence)
+
+
+def _to(attempt: Attempt) -> str:
+    return f" to {attempt.node}" if attempt.node else ""
+
+
+def _ago(facts: PodFacts, attempt: Attempt) -> str:
+    found = ago(attempt.at_ns, facts.now_ns)
+    return f" {found} ago" if found else ""
+
+
 def _request(facts: PodFacts) -> WaitsFor | None:
     if facts.request is None:
         return None
     node = text(at(facts.request, "spec", "selectedNode"))
-    phase, reason = at(facts.request, "status", "phase"), at(facts.request, "status", "reason")
-    if phase == "Failed":
-        why = f" ({reason})" if reason else ""
-        return WaitsFor(
-            "binding",
-            f"Its binding to {node} failed{why}; it waits for the scheduler to try again. If it"
-            " keeps failing, see the log of the binder.",
-        )
     waiting = [each for each in facts.reservations if not _is_known(each)]
     if waiting:
         name = text(at(waiting[0], "metadata", "name"))
@@ -122,6 +168,22 @@ def _request(facts: PodFacts) -> WaitsFor | None:
 
 def _is_known(reservation: Object) -> bool:
     return bool(annotations_of(reservation).get(keys.RESERVED_DEVICE_ANNOTATION))
+
+
+def _refused(facts: PodFacts) -> WaitsFor | None:
+    """An admission rule refuses a write without which it cannot be bound."""
+    found = attempts_of(facts).refused
+    if found is None or not found.blocks or facts.verdict.decision != "bind":
+        return None
+    return WaitsFor("refused", f"It waits for a write of the scheduler. {_of_refused(found)}")
+
+
+def _of_refused(found: Refused) -> str:
+    fix = found.rule.fix
+    return (
+        f"{found.what} is refused: {found.rule.sentence}. {fix[:1].upper()}{fix[1:]}. The write is"
+        " tried again."
+    )
 
 
 def _odd(facts: PodFacts) -> WaitsFor | None:
@@ -169,6 +231,17 @@ def _queue(facts: PodFacts) -> WaitsFor | None:
 
 
 def _plan(facts: PodFacts) -> WaitsFor:
+    """The plan does not know the memory of the running scheduler: conditions complete it."""
+    held = held_back(facts)
+    if facts.verdict.decision == "bind" and held.avoids(facts.verdict.node):
+        return WaitsFor("time", f"It waits for another node. {' '.join(held.sentences())}")
+    found = _of_plan(facts)
+    if held.until and held.until in found.sentence:
+        held = held._replace(until="")
+    return WaitsFor(found.what, " ".join((found.sentence, *held.sentences())))
+
+
+def _of_plan(facts: PodFacts) -> WaitsFor:
     verdict = facts.verdict
     if verdict.decision == "bind":
         return WaitsFor(
@@ -186,10 +259,41 @@ def _plan(facts: PodFacts) -> WaitsFor:
     for reason in sorted(reasons, key=lambda each: each.pod != facts.name):
         if reason.code in _BY_REASON:
             what, sentence = _BY_REASON[reason.code]
-            return WaitsFor(what, sentence(facts, reason.facts))
+            return _unread(facts, reason.code, what) or WaitsFor(
+                what, sentence(facts, reason.facts)
+            )
     first = verdict.why[1] if len(verdict.why) > 1 else "the scheduler gives no reason."
     return WaitsFor("scheduler", f"It waits: {first}")
 
+
+_LOOKS: tuple[Callable[[PodFacts], WaitsFor | None], ...] = (
+    *(_is_over, _other_scheduler, _has_a_node, _gates, _binding, _odd, _group, _queue),
+    *(_refused, _plan),
+)
+
+
+def _unread(facts: PodFacts, code: str, what: str) -> WaitsFor | None:
+    """The reason follows only from objects that this user may not read."""
+    if facts.unread.isdisjoint(_KINDS_OF.get(code, ())):
+        return None
+    return WaitsFor(
+        what,
+        f"kai cannot tell whether it waits for {_THINGS[what]}, because this user may not list"
+        " them: use an account with the rights in docs/howto/live.md.",
+    )
+
+
+_KINDS_OF: Mapping[str, tuple[str, ...]] = {
+    "volume_not_ready": STORAGE,
+    "resource_claim_not_ready": DEVICES,
+    "no_free_devices": DEVICES,
+    "topology_too_small": ("Topology",),
+}
+_THINGS = {
+    "volume": "its volumes",
+    "claim": "its resource claims",
+    "room": "devices or a place in its topology",
+}
 
 Sentence = Callable[[PodFacts, Mapping[str, Any]], str]
 
@@ -234,6 +338,25 @@ def _not_ready(facts: PodFacts, about: Mapping[str, Any]) -> str:
     )
 
 
+def _delay(facts: PodFacts, about: Mapping[str, Any]) -> str:
+    until = about.get("until")
+    if not (why := eviction_refused(facts)):
+        return f"It may preempt other pods only after {until}, and waits until then."
+    rule = refusal(why, inside=True)
+    fix = "" if rule is None else f" {rule.fix[:1].upper()}{rule.fix[1:]}."
+    return f"{why.rstrip('.')}.{fix} It tries again after {until}."
+
+
+def _devices(facts: PodFacts, about: Mapping[str, Any]) -> str:
+    errors = [text(each.get("error")) for each in objects([*about.get("refusals", ())])]
+    if not any("search for devices" in each for each in errors):
+        return "It waits for devices that its claims request."
+    return (
+        "It waits for devices that its claims request, and the search for them takes too many"
+        " steps: make the claims simpler, or set the switch claim_budgets of the scheduler to kai."
+    )
+
+
 _ROOM = (
     "It waits for free resources: pods must end, or nodes must be added. `kai queues --live` shows"
     " what each queue uses."
@@ -268,16 +391,15 @@ _BY_REASON: Mapping[str, tuple[str, Sentence]] = {
         "room",
         _always("It waits for free resources in one domain of its topology: pods there must end."),
     ),
-    "preemption_delay": (
-        "time",
-        lambda facts, about: (
-            f"It may preempt other pods only after {about.get('until')}, and waits until then."
-        ),
-    ),
+    "preemption_delay": ("time", _delay),
     "config_map_missing": ("config_map", _always("It waits for a ConfigMap: create it.")),
     "volume_not_ready": ("volume", _always("It waits for its volumes: check their claims.")),
     "resource_claim_not_ready": ("claim", _always("It waits for its resource claims: check them.")),
-    "no_free_devices": ("room", _always("It waits for devices that its claims request.")),
+    "selector_costs_too_much": (
+        "claim",
+        _always("A selector of its resource claims costs too much: make the expression simpler."),
+    ),
+    "no_free_devices": ("room", _devices),
     "queue_not_leaf": (
         "queue",
         lambda facts, about: (

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kai.api import keys, times
-from kai.api.durations import seconds_of
+from kai.api.durations import seconds_of, too_long
 from kai.api.nearest import did_you_mean
 from kai.engine.cluster import Cluster
 from kai.errors import InvalidInputError
@@ -85,6 +85,8 @@ class Remaining:
             without = math.inf if second in ("", "forever") else seconds_of(second)
             if without is not None:
                 return cls("annotation", without, annotation=first)
+        if why := next(filter(None, map(too_long, (model, first, second))), ""):
+            raise InvalidInputError(f"{text!r} {why}")
         forms = "8h, forever, exponential:8h, log-normal:30m,1.8 or annotation:KEY,8h"
         hint = did_you_mean(model, _MODELS) if model not in _MODELS else ""
         raise InvalidInputError(f"{text!r} is not one of {forms}{hint}")
@@ -105,7 +107,8 @@ class Remaining:
             return self.seconds
         seconds = seconds_of(given)
         if seconds is None:
-            what = f"annotation {self.annotation}: {given!r} is not a duration such as 90m"
+            why = too_long(given) or "is not a duration such as 90m"
+            what = f"annotation {self.annotation}: {given!r} {why}"
             raise InvalidInputError(f"pod group {group}: {what}")
         return seconds
 

@@ -23,7 +23,8 @@ import numpy as np
 
 from kai.engine import text
 from kai.errors import InvalidInputError
-from kai.sim.traces.trace import equal_pods, even_queues
+from kai.sim.cutting import equal_pods
+from kai.sim.traces.trace import even_queues
 from kai.sim.workload import PRIORITY_CLASSES, Floats, Ints, Job, Jobs, NodePool, Queue, Workload
 
 __all__ = ["Bursts", "JobClass", "Model", "Quantiles", "fit", "generate", "made_up"]
@@ -253,7 +254,9 @@ def generate(seed: int, *, days: float = 7, **of_model: Any) -> Workload:
 
     Raises InvalidInputError as `made_up` and `Model.generate` do.
     """
-    return made_up(**of_model).generate(seed, days=days)
+    made = made_up(**of_model).generate(seed, days=days)
+    uncut = np.zeros(len(made.jobs), np.int64)  # `made_up` cuts jobs into pods that fit the nodes
+    return replace(made, jobs=made.jobs.with_columns(recorded_pods=uncut))
 
 
 def made_up(

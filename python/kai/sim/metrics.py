@@ -45,8 +45,16 @@ from kai.sim.stay_ends import NODE_EVENTS
 if TYPE_CHECKING:
     from kai.sim.timeline import Timeline
 
-__all__ = ["Distribution", "MeanFragmentation", "Metrics", "QueueMetrics", "measure"]
+__all__ = [
+    "Distribution",
+    "MeanFragmentation",
+    "Metrics",
+    "QueueMetrics",
+    "measure",
+    "measure_part",
+]
 
+NO_REASON = "The timeline has no reason."  # of an unfinished job
 # Size classes of jobs by the sum of their GPUs: name, lower bound, and upper bound (exclusive).
 SIZE_CLASSES = (
     ("no GPU", 0.0, 0.0),
@@ -124,6 +132,7 @@ class Metrics:
     share_error: float | None
     queues: Mapping[str, QueueMetrics]
     unfinished_jobs: tuple[str, ...]
+    why_unfinished: Mapping[str, tuple[str, ...]]  # sentences, each with the names of its jobs
     fragmentation: MeanFragmentation | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -145,16 +154,37 @@ def measure(timeline: Timeline, *, warm_up_s: float = 0.0, fragmentation: bool =
 
     Raises InvalidInputError for a negative time and for one that leaves no window.
     """
-    jobs = timeline.workload.jobs
-    last_s = min(float(jobs.arrival_s.max(initial=0.0)), timeline.end_s)
+    arrival_s = timeline.workload.jobs.arrival_s
+    last_s = min(float(arrival_s.max(initial=0.0)), timeline.end_s)
     if not 0 <= warm_up_s <= max(last_s, 0):
-        raise InvalidInputError(f"warm_up_s: expected 0 to the last arrival, {last_s:g} s")
+        raise InvalidInputError(
+            f"the warm-up of {warm_up_s:g} s is not between 0 and the last arrival, at {last_s:g} s"
+        )
     window = (warm_up_s, last_s if last_s > warm_up_s else timeline.end_s)
-    counts = (jobs.arrival_s >= window[0]) & (jobs.arrival_s <= window[1])
+    counts = (arrival_s >= window[0]) & (arrival_s <= window[1])
+    return _measured(timeline, window, counts, fragmentation)
+
+
+def measure_part(
+    timeline: Timeline, from_s: float, to_s: float, *, fragmentation: bool = False
+) -> Metrics:
+    """The metrics of a part of a timeline: jobs that arrive in it, before `to_s`, and means over
+    its time."""
+    arrival_s = timeline.workload.jobs.arrival_s
+    counts = (arrival_s >= from_s) & (arrival_s < to_s)
+    return _measured(timeline, (from_s, to_s), counts, fragmentation)
+
+
+def _measured(
+    timeline: Timeline, window: tuple[float, float], counts: Any, fragmentation: bool
+) -> Metrics:
+    """`counts`: which jobs are measured."""
+    jobs = timeline.workload.jobs
     end_s, start_s = timeline.jobs["end_s"], timeline.jobs["first_start_s"]
     done = counts & ~np.isnan(end_s)
     waiting = start_s - jobs.arrival_s
     completion = end_s - jobs.arrival_s
+    unfinished = tuple(jobs.name[i] for i in np.flatnonzero(counts & ~done))
     steps = _Steps(timeline, window)
     hours = {
         name: float(timeline.jobs[f"{name}_gpu_s"][counts].sum() / 3600)
@@ -187,9 +217,22 @@ def measure(timeline: Timeline, *, warm_up_s: float = 0.0, fragmentation: bool =
         jain_index=steps.jain_index(),
         share_error=steps.share_error(),
         queues=_queues(timeline, steps, counts, done, waiting, completion),
-        unfinished_jobs=tuple(jobs.name[i] for i in np.flatnonzero(counts & ~done)),
+        unfinished_jobs=unfinished,
+        why_unfinished=_why(timeline, unfinished),
         fragmentation=_fragmentation(timeline, window) if fragmentation else None,
     )
+
+
+def _why(timeline: Timeline, unfinished: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    left = set(unfinished)
+    found = {
+        sentence: tuple(name for name in names if name in left)
+        for sentence, names in timeline.undone
+    }
+    left.difference_update(*found.values())
+    if left:
+        found[NO_REASON] = tuple(name for name in unfinished if name in left)
+    return {sentence: names for sentence, names in found.items() if names}
 
 
 def _fragmentation(timeline: Timeline, window: tuple[float, float]) -> MeanFragmentation | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from kai.engine.usage_params import UsageParams
 from kai.errors import InvalidInputError, PolicyError
 from kai.policy.declaring import Policy
 from kai.policy.running import causes, configured
+from kai.sim import undone
 from kai.sim.past_usage import compiled_usage, params_in, params_of
 from kai.sim.progress import Moved, bar, moment
 from kai.sim.timeline import Timeline
@@ -107,6 +108,7 @@ def simulate(
     usage: Mapping[str, Any] | None = None,
     progress: Callable[[Progress], None] | bool | None = None,
     progress_every_s: float = 0.2,
+    reasons: bool = True,
 ) -> Timeline:
     """Simulates the workload from its start until no event is left, or until ``until_s``.
 
@@ -119,6 +121,7 @@ def simulate(
     ``progress=True`` shows a bar with the virtual date in a notebook and on a terminal; a function
     is called every ``progress_every_s`` seconds of real time. Ctrl-C ends the simulation early: the
     timeline so far is in the ``timeline`` of the `KeyboardInterrupt`.
+    ``reasons=False``: does not compute why jobs did not finish (`Timeline.undone`).
 
     >>> import kai
     >>> jobs = [kai.sim.Job(f"train-{i}", "a", arrival_s=0, duration_s=600) for i in range(3)]
@@ -132,7 +135,10 @@ def simulate(
     """
     began = time.perf_counter()
     past = _past_that_counts(workload, config, usage)
-    compiled = _compiled(workload, config, as_kai, policies, period_s, until_s, seed, life, past)
+    if config is None and workload.first is not None:
+        config = workload.first.cluster.config
+    read = _config(config, as_kai, policies)
+    compiled = _compiled(workload, read, period_s, until_s, seed, life, past)
     try:
         if progress is True:
             with bar() as moved:
@@ -145,7 +151,17 @@ def simulate(
         wall_s = time.perf_counter() - began
         interrupt.timeline = Timeline.of(workload, compiled, period_s, wall_s)  # type: ignore[union-attr]
         raise
-    return Timeline.of(workload, compiled, period_s, time.perf_counter() - began)
+    timeline = Timeline.of(workload, compiled, period_s, time.perf_counter() - began)
+    if not reasons:
+        return timeline
+    return replace(timeline, undone=undone.reasons(timeline, compiled, read))
+
+
+def _config(config: ConfigSource | None, as_kai: bool, policies: Sequence[Policy]) -> _core.Config:
+    from kai import _core
+
+    text = "" if config is None else configuration.config_json(config)
+    return configured(_core.Config.parse(text, as_kai=as_kai), policies)
 
 
 def _past_that_counts(
@@ -196,9 +212,7 @@ def _ran(compiled: _core.Simulation) -> bool:
 
 def _compiled(
     workload: Workload,
-    config: ConfigSource | None,
-    as_kai: bool,
-    policies: Sequence[Policy],
+    config: _core.Config,
     period_s: float,
     until_s: float | None,
     seed: int,
@@ -226,8 +240,6 @@ def _compiled(
     }
     if past is not None:
         options["usage"] = compiled_usage(past, start_ns)
-    if config is None and first is not None:
-        config = first.cluster.config
     if until_s is not None:
         options["until_ns"] = _ns("until_s", until_s)
     return _core.Simulation(
@@ -257,12 +269,7 @@ def _compiled(
             for after_s, pods, least in jobs.resize_sets[jobs.resizes[row]]
         ],
         first=None if first is None else first.compiled,
-        config=configured(
-            _core.Config.parse(
-                "" if config is None else configuration.config_json(config), as_kai=as_kai
-            ),
-            policies,
-        ),
+        config=config,
         params_json="",
         options=options,
     )

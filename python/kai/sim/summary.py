@@ -16,8 +16,10 @@ __all__ = ["duration", "fragmentation_rows", "of_timeline", "of_workload", "pool
 
 
 def of_timeline(timeline: Timeline) -> str:
-    """What was simulated, and its length in virtual time."""
-    return f"{of_workload(timeline.workload)}, {duration(timeline.end_s)}"
+    """What was simulated, its length in virtual time, and how many jobs have not ended."""
+    unfinished = int(timeline.unfinished.sum())
+    undone = f"; {text.count(unfinished, 'job')} unfinished" if unfinished else ""
+    return f"{of_workload(timeline.workload)}, {duration(timeline.end_s)}{undone}"
 
 
 def of_workload(workload: Workload) -> str:
@@ -47,8 +49,21 @@ def pools(workload: Workload) -> list[Table]:
 
 
 def tables(metrics: Metrics, *, scales: bool = False) -> list[Table]:
-    """Times of jobs, the use of GPU-hours, and queues. `scales`: the number of nodes changed."""
-    return [_times(metrics), _gpus(metrics, scales), _queues(metrics)]
+    """Unfinished jobs, if there are any; times of jobs, the use of GPU-hours, and queues.
+
+    `scales`: the number of nodes changed.
+    """
+    undone = [_unfinished(metrics)] if metrics.unfinished else []
+    return [*undone, _times(metrics), _gpus(metrics, scales), _queues(metrics)]
+
+
+def _unfinished(metrics: Metrics) -> Table:
+    rows = [
+        (text.number(len(names)), why, text.listing(names))
+        for why, names in metrics.why_unfinished.items()
+    ]
+    of = f"{metrics.unfinished:,} of {text.count(metrics.jobs, 'job')} did not finish"
+    return Table(of, ("jobs", "why", "which"), rows, right=frozenset((0,)))
 
 
 def _times(metrics: Metrics) -> Table:

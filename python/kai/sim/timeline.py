@@ -21,7 +21,15 @@ import numpy as np
 
 from kai.errors import InvalidInputError
 from kai.sim.stay_ends import NODE_EVENTS, STAY_ENDS
-from kai.sim.workload import Autoscale, Jobs, Maintenance, NodePool, Queue, Workload
+from kai.sim.workload import (
+    UNCUT,
+    Autoscale,
+    Jobs,
+    Maintenance,
+    NodePool,
+    Queue,
+    Workload,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -36,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["NODE_EVENTS", "STAY_ENDS", "Timeline"]
 
 Columns = Mapping[str, Any]
+Undone = tuple[tuple[str, tuple[str, ...]], ...]
+"""Sentences, each with the names of its jobs; the sentence of the most jobs first."""
 
 _NEVER_NS = np.iinfo(np.int64).max
 _FORMAT = 2
@@ -60,6 +70,8 @@ class Timeline:
     fair share. ``nodes``: ``at_s``, ``node``, ``is_there``, a row for each time a node left or
     returned; a node that an autoscaler has not added yet left at 0. ``node_events``: ``at_s``,
     ``node``, and ``event``, an index into `NODE_EVENTS`: of autoscalers and maintenance.
+
+    ``undone``: why jobs have not ended: sentences, each with the names of its jobs.
     """
 
     workload: Workload
@@ -76,6 +88,7 @@ class Timeline:
     cycles: int
     engine_ms: float  # real time spent in cycles
     wall_s: float  # real time in total
+    undone: Undone = ()
 
     @classmethod
     def of(
@@ -148,6 +161,11 @@ class Timeline:
             engine_ms=raw["engine_ns"] / 1e6,
             wall_s=wall_s,
         )
+
+    @property
+    def unfinished(self) -> Any:
+        """Which jobs have arrived, and have not ended: a NumPy array of truth values."""
+        return (self.workload.jobs.arrival_s <= self.end_s) & np.isnan(self.jobs["end_s"])
 
     def metrics(self, *, warm_up_s: float = 0.0, fragmentation: bool = False) -> Metrics:
         """Its metrics; `kai.sim.metrics` defines them. ``fragmentation``: also the mean F.
@@ -271,6 +289,7 @@ class Timeline:
             "maintenance": [asdict(window) for window in self.workload.maintenance],
             "workload": {name: getattr(self.workload, name) for name in _WORKLOAD_TEXTS},
             "priority_classes": dict(self.workload.priority_classes),
+            "undone": self.undone,
             **{name: getattr(self, name) for name in _NUMBERS},
         }
         arrays["about"] = np.frombuffer(json.dumps(about, sort_keys=True).encode(), np.uint8)
@@ -301,7 +320,7 @@ class Timeline:
 
         texts = {name: _tuples(value) for name, value in about["texts"].items()}
         workload = Workload(
-            jobs=Jobs(**texts, **table("workload")),
+            jobs=Jobs(**texts, **_with_new_columns(table("workload"))),
             queues=tuple(Queue(**each) for each in about["queues"]),
             nodes=tuple(_pool(each) for each in about["nodes"]),
             maintenance=tuple(Maintenance(**_with_tuples(each)) for each in about["maintenance"]),
@@ -310,6 +329,7 @@ class Timeline:
         )
         members: dict[str, Any] = {name: _tuples(about[name]) for name in _NUMBERS}
         members |= {name: table(name) for name in _TABLES}
+        members["undone"] = _tuples(about.get("undone", []))
         members["usage"] = members["usage"] or _NO_USAGE
         return cls(workload=workload, engine_ms=0.0, wall_s=0.0, **members)
 
@@ -355,6 +375,12 @@ _NO_USAGE = {name: np.zeros(0) for name in ("at_s", "gpu", "cpu", "memory")} | {
 """For timelines saved before time-based fair share existed."""
 _WORKLOAD_TEXTS = ("name", "source", "start", "problems", "usage_params")
 _NUMBERS = ("node_names", "queue_names", "end_s", "period_s", "cycles")
+
+
+def _with_new_columns(columns: dict[str, Any]) -> dict[str, Any]:
+    """For timelines saved before jobs had these columns."""
+    count = len(columns["arrival_s"])
+    return {name: np.full(count, value) for name, value in UNCUT.items()} | columns
 
 
 def _seconds(times_ns: Any) -> Any:

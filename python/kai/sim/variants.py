@@ -16,20 +16,27 @@ import numpy as np
 
 from kai.errors import InvalidInputError
 from kai.sim.generators import DAY_S
-from kai.sim.workload import Workload
+from kai.sim.workload import Ints, Workload
 
-__all__ = ["bootstrap", "scaled", "with_estimates"]
+__all__ = ["bootstrap", "drawn_blocks", "scaled", "whole_blocks", "with_estimates"]
 
 
 def bootstrap(
-    workload: Workload, seed: int, *, weeks: int | None = None, block_days: float = 7
+    workload: Workload,
+    seed: int,
+    *,
+    weeks: int | None = None,
+    block_days: float = 7,
+    replacement: bool = True,
 ) -> Workload:
     """Weeks of a workload, drawn with replacement and concatenated.
 
-    The workload is cut into whole weeks from its first arrival; the rest at the end is not used.
+    The workload is cut into whole weeks from its first arrival (`whole_blocks`); the rest at the
+    end is not used.
     Jobs keep their order and their time in the week, and get the suffix ``-w`` with the index of
     their week. ``weeks``: how many; default: as many as the workload has. ``block_days``: the
-    length of a block instead of a week.
+    length of a block instead of a week. ``replacement=False``: the weeks in a random order, and
+    each week once before any week comes again.
 
     Raises InvalidInputError for a workload that is shorter than a block.
     """
@@ -40,15 +47,15 @@ def bootstrap(
         raise InvalidInputError(f"block_days is {block_days:g}: it must be more than 0")
     block_s = block_days * DAY_S
     first_s = float(jobs.arrival_s.min()) if len(jobs) else 0.0
-    span_s = float(np.ptp(jobs.arrival_s)) if len(jobs) else 0.0
-    whole = int(span_s // block_s)
+    whole = whole_blocks(workload, block_days)
     if not whole:
+        span_s = float(np.ptp(jobs.arrival_s)) if len(jobs) else 0.0
         raise InvalidInputError(
             f"{workload.name or 'the workload'}: lasts {span_s / DAY_S:.1f} days, "
             f"and a block has {block_days:g}"
         )
     count = whole if weeks is None else weeks
-    drawn = np.random.Generator(np.random.PCG64(seed)).integers(whole, size=count)
+    drawn = drawn_blocks(whole, count, seed, replacement=replacement)
     since_s = jobs.arrival_s - first_s
     of_block = (since_s // block_s).astype(np.int64)
     rows = [np.flatnonzero(of_block == block) for block in drawn]
@@ -65,8 +72,29 @@ def bootstrap(
         for row, week in zip(taken[order].tolist(), place[order].tolist(), strict=True)
     )
     made = replace(jobs.take(taken[order]), name=names, arrival_s=arrival_s[order])
-    change = f"{count} blocks of {block_days:g} days, drawn with seed {seed} out of {whole}"
+    how = "drawn" if replacement else "in a random order"
+    change = f"{count} blocks of {block_days:g} days, {how} with seed {seed} out of {whole}"
     return replace(workload, jobs=made, source=_and(workload.source, change))
+
+
+def whole_blocks(workload: Workload, block_days: float = 7) -> int:
+    """The number of whole weeks, or other blocks, in a workload.
+
+    The last one is whole if jobs arrive in its last seventh: a trace of 14 days whose last job
+    arrives on day 13.9 has two weeks.
+    """
+    arrival_s = workload.jobs.arrival_s
+    span_s = float(np.ptp(arrival_s)) if len(arrival_s) else 0.0
+    return math.floor(span_s / (block_days * DAY_S) + 1 / 7)
+
+
+def drawn_blocks(whole: int, count: int, seed: int, *, replacement: bool) -> Ints:
+    """The blocks that `bootstrap` takes, in their order: indices below `whole`."""
+    random = np.random.Generator(np.random.PCG64(seed))
+    if replacement:
+        return random.integers(whole, size=count)
+    rounds = [random.permutation(whole) for _ in range(math.ceil(count / whole))]
+    return np.concatenate(rounds)[:count]
 
 
 def scaled(

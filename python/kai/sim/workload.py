@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from kai.api.nearest import did_you_mean
 from kai.errors import InvalidInputError
+from kai.sim.cutting import FIXED, cut
 
 if TYPE_CHECKING:
     from kai.sim.first_moment import FirstMoment
@@ -193,6 +194,11 @@ class Jobs:
     application_names: tuple[str, ...]
     resizes: Ints
     resize_sets: tuple[tuple[Resize, ...], ...]
+    # Not members of `Job`. kai chose the pods of a job whose `recorded_pods` are not `FIXED`: those
+    # of the trace (0: it has none) if they fit the nodes. `whole_cpu`: cores of all pods together;
+    # NaN: each pod has its `cpu`, however many there are.
+    recorded_pods: Ints
+    whole_cpu: Floats
 
     def __len__(self) -> int:
         return len(self.name)
@@ -233,14 +239,15 @@ class Jobs:
         duration_s: Any,
         **columns: Any,
     ) -> Jobs:
-        """Jobs from sequences of equal length, one for each member of `Job`.
+        """Jobs from sequences of equal length, one for each member of `Job`, and maybe for
+        `recorded_pods` and `whole_cpu`.
 
         An omitted member has its default. Raises `InvalidInputError` for different lengths, and for
         an invalid number, with the job's name.
         """
         count = len(name)
         given = {"queue": queue, "arrival_s": arrival_s, "duration_s": duration_s, **columns}
-        defaults = {each.name: each.default for each in fields(Job)}
+        defaults = {each.name: each.default for each in fields(Job)} | dict(UNCUT)
         unknown = sorted(given.keys() - defaults.keys())
         if unknown:
             raise InvalidInputError(f"jobs have no column {unknown[0]!r}")
@@ -396,11 +403,34 @@ class Workload:
 
     def with_nodes(self, pool: str, /, **changes: Any) -> Workload:
         """The same workload with changed fields of one node pool, as in ``with_nodes("a100",
-        count=5)``.
+        count=5)``, and its jobs as for `on_nodes`.
 
         Raises InvalidInputError for an unknown pool or field.
         """
-        return replace(self, nodes=_changed("node pool", self.nodes, pool, changes))
+        return self.on_nodes(_changed("node pool", self.nodes, pool, changes))
+
+    def on_nodes(self, nodes: Iterable[NodePool]) -> Workload:
+        """The same workload on other nodes.
+
+        If a trace does not say how many pods a job has, kai has cut its GPUs into pods that fit the
+        nodes; they are cut again for these nodes. Worked: a job of 16 GPUs has 2 pods on nodes of 8
+        GPUs, and 4 pods on nodes of 4.
+        """
+        pools = tuple(nodes)
+        jobs = self.jobs
+        is_free = jobs.recorded_pods != FIXED
+        if is_free.any():
+            whole_cpu = np.nan_to_num(jobs.whole_cpu)
+            pods, gpus = cut(jobs.total_gpus, whole_cpu, jobs.recorded_pods, pools)
+            cpu = np.where(np.isnan(jobs.whole_cpu), jobs.cpu, whole_cpu / pods)
+            columns = {"pods": pods, "min_pods": pods, "gpus": gpus, "cpu": cpu}
+            jobs = jobs.with_columns(
+                **{
+                    name: np.where(is_free, column, getattr(jobs, name))
+                    for name, column in columns.items()
+                }
+            )
+        return replace(self, jobs=jobs, nodes=pools)
 
     def __repr__(self) -> str:
         return f"<{self}>"
@@ -495,7 +525,11 @@ _KINDS: Mapping[str, Any] = {
     "user": None,
     "application": None,
     "resizes": None,
+    "recorded_pods": np.int64,
+    "whole_cpu": np.float64,
 }
+UNCUT: Mapping[str, float] = {"recorded_pods": FIXED, "whole_cpu": math.nan}
+"""The values of jobs whose pods are given."""
 _NAMES = {
     "queue": "queue_names",
     "priority_class": "priority_class_names",

@@ -32,9 +32,10 @@ def load(
     """The cluster in a file, a directory, bytes, "-" for standard input, or a list of those.
 
     It may be a KAI snapshot (.zip or .json) or Kubernetes manifests (YAML or JSON); the type is
-    detected from the content. `now` is the default time of plans. Invalid objects are left out and
-    listed in `Cluster.rejected`; plans have warnings about unknown names. With `strict`, both raise
-    InvalidClusterError. Raises InvalidInputError for input that cannot be read at all.
+    detected from the content. A List without items is an input without objects. `now` is the
+    default time of plans. Invalid objects are left out and listed in `Cluster.rejected`; plans have
+    warnings about unknown names. With `strict`, both raise InvalidClusterError. Raises
+    InvalidInputError for input that cannot be read at all.
 
     >>> load(b"{kind: Node, metadata: {name: n1}, status: {capacity: {nvidia.com/gpu: 8}}}")
     <kai.Cluster: 1 node with 8 GPUs, 0 pod groups with 0 pods, 2 queues>
@@ -96,6 +97,7 @@ def read(
     manifests = Manifests()
     named: dict[str, None] = {}  # the sources that manifests came from
     broken = False  # a manifest could not be read, so the cluster is incomplete
+    has_snapshot = False
     for each in sources:
         if each == "":  # Path("") would be the current directory
             broken = True
@@ -113,11 +115,14 @@ def read(
                 if snapshot is not None and into is not None:
                     raise InvalidInputError("is a snapshot; only manifests can be added")
                 if snapshot is not None:
+                    has_snapshot = True
                     at = snapshot.now or (memory and memory.now)
                     text = memory and memory.text
-                    yield Cluster.from_snapshot(
+                    cluster = Cluster.from_snapshot(
                         snapshot.data, name=file, now=now or at, memory=text
                     )
+                    cluster._search_for_lost_pods()
+                    yield cluster
                     continue
                 is_manifest = True
                 if not manifests.add(_shown(file), documents.decode(data)) and file == name:
@@ -127,18 +132,28 @@ def read(
             except InvalidInputError as error:
                 broken |= is_manifest
                 yield InvalidInputError(f"{_shown(file)}: {error}")
-    if manifests.files and not broken and into is not None:
-        yield _add_manifests(manifests, into, now)
-    elif manifests.files and not broken:
-        yield _from_manifests(manifests, ", ".join(named) or None, now)
+    # A snapshot beside an empty List is one input: the List is no cluster of its own.
+    files = manifests.files if has_snapshot else (*manifests.files, *manifests.empty_files)
+    if files and not broken:
+        yield _with_manifests(manifests, into, now, ", ".join(named) or None)
+
+
+def _with_manifests(
+    manifests: Manifests, into: Cluster | None, now: datetime | str | None, name: str | None
+) -> Cluster:
+    if into is not None:
+        return _add_manifests(manifests, into, now)
+    return _from_manifests(manifests, name, now)
 
 
 def _from_manifests(manifests: Manifests, name: str | None, now: datetime | str | None) -> Cluster:
     snapshot, rejected = manifests.to_snapshot()
     data = json.dumps(snapshot, separators=(",", ":")).encode()
-    return Cluster.from_snapshot(
+    cluster = Cluster.from_snapshot(
         data, name=name, now=now, rejected=rejected, warnings=manifests.warnings
     )
+    cluster._search_for_lost_pods()
+    return cluster
 
 
 def _add_manifests(manifests: Manifests, into: Cluster, now: datetime | str | None) -> Cluster:
@@ -151,6 +166,7 @@ def _add_manifests(manifests: Manifests, into: Cluster, now: datetime | str | No
             metadata = {"creationTimestamp": created, **manifest["metadata"]}
             into.upsert({**manifest, "kind": kind, "metadata": metadata})
     into._reject(rejected)
+    into._search_for_lost_pods()
     return into
 
 

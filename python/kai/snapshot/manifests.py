@@ -19,6 +19,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,10 +28,22 @@ from kai.admission.finding import Finding
 from kai.admission.pods import pods_in
 from kai.api import defaults, documents, keys, kinds
 from kai.api.nearest import did_you_mean
+from kai.api.owning import Owners
 from kai.api.reading import at, labels_of, mapping, objects, text
 from kai.engine.cluster import Rejected
 from kai.engine.text import listing
-from kai.grouping import InvalidField, Key, gangs, group
+from kai.grouping import (
+    FIXED,
+    InvalidField,
+    Key,
+    chain_in,
+    controller_of,
+    gangs,
+    group,
+    is_created_again,
+    key_of,
+    says_if_movable,
+)
 from kai.snapshot import qos, workloads
 
 
@@ -59,16 +72,24 @@ class Manifests:
         self._bystanders: list[_Item] = []  # objects of other kinds that may own pods
         self._rejected: list[Rejected] = []
         self.files: list[str] = []
+        self.empty_files: list[str] = []  # only Lists without items, and comments
         self.warnings: list[str] = []
         """Warnings about unknown names; filled by `to_snapshot`."""
 
     def add(self, file: str, content: str) -> bool:
-        """Adds the objects of a file; False if it contains none. Raises InvalidInputError."""
+        """Adds the objects of a file; False if it is no file of manifests.
+
+        Lists without items and comments are manifests without objects, but a file without any text
+        is not: it may come from a command that failed. Raises InvalidInputError.
+        """
         values = [
             (value, document)
             for document in documents.read_documents(content)
             for value in _flatten(document.value)
         ]
+        if not values and content.strip():
+            self.empty_files.append(file)
+            return True
         if not any(isinstance(value, Mapping) for value, _ in values):
             return False
         for value, document in values:
@@ -86,7 +107,10 @@ class Manifests:
         """
         rejected = list(self._rejected)
         items = _without_duplicates(self._items, rejected)
-        self.warnings = list(dict.fromkeys(_warnings(items)))
+        owners = Owners({item.key: item.manifest for item in items})
+        self.warnings = list(dict.fromkeys((*_warnings(items), *_guesses(items, owners))))
+        if not self.files:
+            self.warnings.append(f"there are no objects in {listing(self.empty_files, most=3)}")
         by_kind: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in kinds.LISTS}
         for item in items:
             if item.kind in kinds.LISTS:
@@ -105,10 +129,12 @@ class Manifests:
             _add_missing(by_kind["Queue"], defaults.queues())
             _add_missing(by_kind["PriorityClass"], defaults.priority_classes())
         by_kind["Node"] = [_node(node) for node in by_kind["Node"]]
-        made = _pods_of_workloads(items, rejected)
+        made = _pods_of_workloads(items, owners, rejected)
         pods = [_pod(pod) for pod in (*_sensible(by_kind["Pod"], rejected), *made)]
+        known = self._possible_owners(items)
+        pods = [_marked(pod, known) for pod in _completed(pods, known)]
         classes = [*by_kind["PriorityClass"], *there["PriorityClass"]]
-        by_kind["Pod"] = self._group(pods, items, by_kind, classes, rejected)
+        by_kind["Pod"] = self._group(pods, known, by_kind, classes, rejected)
         _add_root_certificates(by_kind["ConfigMap"], there["ConfigMap"], by_kind["Pod"])
         if not any(
             lists[kind]
@@ -127,20 +153,23 @@ class Manifests:
         }
         return {"rawObjects": lists}, sorted(rejected)
 
+    def _possible_owners(self, items: list[_Item]) -> dict[Key, Mapping[str, Any]]:
+        """The objects that may own pods, also those of kinds that plans do not read."""
+        return {
+            item.key: item.manifest
+            for item in (*sorted(self._bystanders, key=_as_text), *items)
+            if item.kind not in kinds.LISTS
+        }
+
     def _group(
         self,
         pods: list[dict[str, Any]],
-        items: list[_Item],
+        owners: Mapping[Key, Mapping[str, Any]],
         by_kind: dict[str, list[Mapping[str, Any]]],
         priority_classes: list[Mapping[str, Any]],
         rejected: list[Rejected],
     ) -> list[Mapping[str, Any]]:
         """Assigns the pods to pod groups, and adds new pod groups to `by_kind`."""
-        owners = {
-            item.key: item.manifest
-            for item in (*sorted(self._bystanders, key=_as_text), *items)
-            if item.kind not in kinds.LISTS
-        }
         classes = [text(at(each, "metadata", "name")) for each in priority_classes]
         grouped = group(pods, owners, by_kind["PodGroup"], classes)
         by_kind["PodGroup"] += grouped.pod_groups
@@ -183,14 +212,19 @@ class Manifests:
             if relevant:
                 self._reject(kind, name, error.field, f"{error.message} ({place})")
         else:
-            (self._items if relevant else self._bystanders).append(item)
+            refused = list(admission.name_refusals(value)) if relevant else []
+            for each in refused:
+                self._reject(kind, name, each.path, f"{each.message} ({place})")
+            if not refused:
+                (self._items if relevant else self._bystanders).append(item)
 
     def _is_relevant(self, kind: str, name: str, value: Mapping[str, Any], place: str) -> bool:
         """Whether kai reads this kind; a misspelt one is rejected."""
+        if kind in kinds.KINDS:
+            known = kinds.row_of_manifest(value)
+            return known is not None and known.read
         version = value.get("apiVersion")
         group = kinds.group_of(version) if isinstance(version, str) else None
-        if known := kinds.KINDS.get(kind):
-            return known.read and group in (None, known.group)
         if group is not None and group not in kinds.WHOLE_GROUPS:
             return False
         close = difflib.get_close_matches(kind, _IN_WHOLE_GROUPS, n=1)
@@ -235,17 +269,13 @@ def _flatten(value: Any) -> Iterator[Any]:
         value = open_values.pop()
         if isinstance(value, list):
             open_values += reversed(value)
-        elif isinstance(value, Mapping) and isinstance(value.get("items"), list):
+        elif isinstance(value, Mapping) and (items := kinds.items_of(value)) is not None:
             kind = text(value.get("kind"))
-            if not kind.endswith("List"):
-                yield value
-                continue
             # The items of a PodList have no kind and apiVersion of their own.
             own = {"kind": kind.removesuffix("List"), "apiVersion": value.get("apiVersion")}
             known = own if own["kind"] else {}
             open_values += [
-                {**known, **item} if isinstance(item, Mapping) else item
-                for item in reversed(value["items"])
+                {**known, **item} if isinstance(item, Mapping) else item for item in reversed(items)
             ]
         elif value is not None:
             yield value
@@ -262,7 +292,7 @@ def _without_duplicates(items: Iterable[_Item], rejected: list[Rejected]) -> lis
     kept = []
     for same in found.values():
         if len(same) > 1 and any(_as_text(each) != _as_text(same[0]) for each in same[1:]):
-            message = f"is the name of {len(same)} different objects, so none of them is used"
+            message = admission.same_name(len(same))
             rejected.append(Rejected(same[0].kind, same[0].name, "metadata.name", message))
         else:
             kept.append(same[0])
@@ -324,7 +354,7 @@ def _warnings(items: list[_Item]) -> Iterator[str]:
     for item in sorted(items, key=lambda item: item.key):
         manifest = {**item.manifest, "kind": item.kind}
         pods = list(pods_in(manifest))
-        for found in admission.doubts(manifest, pods):
+        for found in admission.doubts(manifest, pods, scheduler=keys.SCHEDULER_NAME):
             yield f"{item.kind} {item.name}: {found.path}: {found.message}; {found.fix}"
         for name in admission.priorities(manifest, pods):
             if name not in classes:
@@ -335,21 +365,14 @@ def _warnings(items: list[_Item]) -> Iterator[str]:
         yield f"there is no PriorityClass {name!r} in the input; it is used by {where}{hint}"
 
 
-def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dict[str, Any]]:
+def _pods_of_workloads(
+    items: list[_Item], owners: Owners, rejected: list[Rejected]
+) -> list[dict[str, Any]]:
     """Creates pods for the workloads that have none.
 
     The files of a saved cluster contain workloads and their pods; those pods are kept.
     """
-    owning = {
-        (text(reference.get("kind")), item.key[1], text(reference.get("name")))
-        for item in items
-        for reference in objects(item.manifest["metadata"].get("ownerReferences"))
-    } | {
-        # The input may lack the StatefulSets between a LeaderWorkerSet and its pods.
-        ("LeaderWorkerSet", item.key[1], text(labels_of(item.manifest).get(keys.LWS_NAME_LABEL)))
-        for item in items
-        if item.kind == "Pod"
-    }
+    owning = _owning(items, owners)
     made = []
     for item in items:
         if item.key in owning:
@@ -374,6 +397,37 @@ def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dic
         else:
             kept.append(pod)
     return kept
+
+
+def _owning(items: list[_Item], owners: Owners) -> set[Key]:
+    """The objects that own another object; the objects between them may be missing."""
+    owning = {
+        (text(reference.get("kind")), item.key[1], text(reference.get("name")))
+        for item in items
+        for reference in objects(item.manifest["metadata"].get("ownerReferences"))
+    }
+    for item in items:
+        if item.kind == "Pod":
+            with suppress(InvalidField):  # grouping reports it
+                owning.update(owner.key for owner in chain_in(item.manifest, owners)[1:])
+    return owning
+
+
+def _guesses(items: list[_Item], owners: Owners) -> Iterator[str]:
+    """Warnings about pods whose labels alone say which workload they belong to."""
+    found: dict[Key, list[str]] = {}
+    others: dict[Key, set[str]] = {}
+    for item in items:
+        if item.kind == "Pod" and (guessed := owners.guessed(item.manifest)):
+            found.setdefault(guessed[0], []).append(item.name)
+            others.setdefault(guessed[0], set()).update(key[2] for key in guessed[1:])
+    for key, pods in sorted(found.items()):
+        also = listing(sorted(others[key]))
+        match = f"its selector and that of {also} match" if also else "its selector matches"
+        yield (
+            f"{key[0]} {key[1]}/{key[2]}: {match} {listing(sorted(pods), most=1)}, whose owner is"
+            " not in the input; kai counts each as a pod of it and creates no others"
+        )
 
 
 def _noted(
@@ -424,6 +478,29 @@ def _pod(pod: Mapping[str, Any]) -> dict[str, Any]:
         if not status.get("qosClass") and qos.is_guaranteed(spec):
             status["qosClass"] = "Guaranteed"
     return {**pod, "spec": spec, "status": status}
+
+
+def _completed(
+    pods: Iterable[Mapping[str, Any]], known: Mapping[Key, Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """The pods with the owner references that grouping adds: consolidation moves pods with one."""
+    pods = list(pods)
+    owners = Owners({**{key_of("Pod", pod): pod for pod in pods}, **known})
+    for pod in pods:
+        yield {**owners.completed(pod)}
+
+
+def _marked(pod: dict[str, Any], known: Mapping[Key, Mapping[str, Any]]) -> dict[str, Any]:
+    """Marks a pod of a Job that does not create it again; the snapshot will not have the Job."""
+    reference = controller_of(pod)
+    metadata = pod["metadata"]
+    if reference is None or says_if_movable(pod):
+        return pod
+    job = known.get(("Job", text(metadata.get("namespace")), text(reference.get("name"))))
+    if is_created_again(pod, job):
+        return pod
+    annotations = {**mapping(metadata.get("annotations")), **FIXED}
+    return {**pod, "metadata": {**metadata, "annotations": annotations}}
 
 
 def _without_claims(pod: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -215,6 +215,7 @@ def _recorded(path: PurePosixPath, source: str, text: Callable[[], bytes]) -> Ca
         return Case(path.stem, area, kind, source, lambda: _checked(text(), source, kind))
     value = _parse(text(), source)
     kind = _kind(value, source)
+    give_owners(value)
     area = {"case": "cases/files", "random": "random/files"}.get(kind, kind)
     return Case(str(value.get("id") or path.stem), area, kind, source, _ready(value))
 
@@ -233,7 +234,20 @@ def _checked(text: bytes, source: str, kind: Kind) -> Json:
     value = _parse(text, source)
     if _kind(value, source) != kind:
         raise CaseError(f"{source}: not a recorded case of this kind")
+    give_owners(value)
     return value
+
+
+def give_owners(case: Json) -> None:
+    """Gives each pod without an owner a controller, so that consolidation may move it.
+
+    The recorded cases have no owners, as KAI does not read them; most of their pods are members of
+    gangs, which only controllers create.
+    """
+    for pod in case["snapshot"]["rawObjects"].get("pods") or ():
+        if isinstance(pod, dict) and isinstance(metadata := pod.get("metadata"), dict):
+            owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "recorded"}
+            metadata.setdefault("ownerReferences", [{**owner, "controller": True}])
 
 
 def _kind(value: Json, source: str) -> Kind:

@@ -176,7 +176,7 @@ def fewest(
     the result when they are turned off alone. The set is empty if not even all switches together
     explain the difference. Otherwise each switch is removed in turn if the others still explain
     it. If more than two are left, pairs and then triples are tried. They are made only from the
-    switches that are left or near, because 26 switches make 2,600 triples.
+    switches that are left or near, because all switches together make thousands of triples.
     """
     left = tuple(switches)
     if len(left) < 2 or not agrees(left):

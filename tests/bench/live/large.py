@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -23,6 +24,16 @@ POD_BYTES = 8 * 1024
 PODS_A_GROUP = 10
 GPUS_A_NODE = 32
 SECONDS = 30
+KINDS = {
+    "events": "Event",
+    "leases": "Lease",
+    "podgroups": "PodGroup",
+    "pods": "Pod",
+    "queues": "Queue",
+}
+OBJECT = re.compile(
+    r"/(?:api|apis/[^/]+)/v[^/]+(?:/namespaces/[^/]+)?/([^/]+)(?:/([^/]+))?(?:/.*)?"
+)
 Objects = Iterator[dict[str, Any]]
 
 
@@ -88,11 +99,18 @@ class StandIn:
             ):
                 yield _made("scheduling.run.ai/v2", "Queue", name, spec={"parentQueue": parent})
 
+    def _stored(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The object of a write, with what a server adds."""
+        found = OBJECT.fullmatch(path)
+        plural, name = found.groups() if found else ("", "")
+        made = {"uid": f"stored-{plural}", "resourceVersion": str(self.version)}
+        metadata = {"name": name, **body.get("metadata", {}), **made}
+        return {"kind": KINDS.get(plural, plural), **body, "metadata": metadata}
+
     async def answer(self, request: web.Request) -> web.StreamResponse:
         if request.method != "GET":
             self.writes += 1
-            body = await request.read()
-            return web.Response(body=body, content_type="application/json")
+            return web.json_response(self._stored(request.path, await request.json()))
         if request.path == "/version":
             return web.json_response({"gitVersion": "v1.36.3"})
         kind = request.path.rpartition("/")[2]

@@ -185,6 +185,28 @@ class Cluster:
     def thaw(self, name: str) -> None:
         self.processes[name].thaw()
 
+    def save_storage(self, copy: Path) -> None:
+        """Copies etcd's data, as a backup does."""
+        self.freeze("etcd")
+        try:
+            shutil.copytree(self.folder / "etcd", copy)
+        finally:
+            self.thaw("etcd")
+
+    def restore_storage(self, copy: Path) -> None:
+        """Puts the data of `save_storage` back: all later changes are forgotten, and versions go
+        back. As after `restart`, connections are cut.
+
+        Raises:
+            ClusterError: a program does not become ready.
+        """
+        for name in reversed(PROCESSES):
+            self.processes[name].stop(1)
+        shutil.rmtree(self.folder / "etcd")
+        shutil.copytree(copy, self.folder / "etcd")
+        for name in PROCESSES:
+            self._start(name)
+
     def running(self) -> dict[str, Process]:
         return {name: each for name, each in self.processes.items() if each.is_running()}
 

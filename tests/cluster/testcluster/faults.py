@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from email.utils import formatdate, parsedate_to_datetime
 
 import aiohttp
 from aiohttp import web
@@ -70,15 +71,24 @@ class Exchange:
         self.status = 0  # of the answer; 0 until the client has one
         self._body, self._server, self._flow = body, server, flow
 
-    async def relay(self, *, wait_s: float = 0, most: int | None = None) -> web.StreamResponse:
+    async def relay(
+        self,
+        *,
+        wait_s: float = 0,
+        most: int | None = None,
+        keep: Keep | None = None,
+        date_off_s: float = 0,
+    ) -> web.StreamResponse:
         """Sends the request to the server and the answer back, `wait_s` after the server gave it.
-        The connection is cut after `most` bytes of the answer, and when the server cuts it."""
+        The connection is cut after `most` bytes of the answer, and when the server cuts it. `keep`
+        chooses the lines of the answer that pass. `date_off_s`: added to the time in the header
+        Date."""
         try:
             async with await self.forward() as answer:
                 try:
                     await asyncio.sleep(wait_s)
                     await self._flow.wait()
-                    return await self._send_back(answer, most)
+                    return await self._send_back(answer, most, keep, date_off_s)
                 finally:  # nothing is left to close if the answer was read
                     abort(answer)
         except (aiohttp.ClientError, ConnectionError):
@@ -101,17 +111,28 @@ class Exchange:
         )
 
     async def _send_back(
-        self, answer: aiohttp.ClientResponse, most: int | None
+        self,
+        answer: aiohttp.ClientResponse,
+        most: int | None,
+        keep: Keep | None,
+        date_off_s: float,
     ) -> web.StreamResponse:
         response = web.StreamResponse(status=answer.status)
         for name, value in answer.headers.items():
             if name.lower() not in HOP_BY_HOP:
                 response.headers.add(name, value)
-        response.content_length = answer.content_length
+        if date_off_s and (date := answer.headers.get("Date")):
+            seconds = parsedate_to_datetime(date).timestamp() + date_off_s
+            response.headers["Date"] = formatdate(seconds, usegmt=True)
+        response.content_length = None if keep else answer.content_length
         self.status = answer.status
         await response.prepare(self.request)
+        rest = b""
         async for chunk in answer.content.iter_any():
             await self._flow.wait()
+            if keep is not None:
+                *lines, rest = (rest + chunk).split(b"\n")
+                chunk = b"".join(line + b"\n" for line in lines if keep(line))
             if most is not None and len(chunk) > most:
                 await response.write(chunk[:most])
                 await asyncio.sleep(0.05)  # the bytes leave before the connection is cut
@@ -139,6 +160,7 @@ class Exchange:
         return web.Response()
 
 
+Keep = Callable[[bytes], bool]
 Act = Callable[[Exchange], Awaitable[web.StreamResponse]]
 
 
@@ -184,6 +206,23 @@ class Fault:
                 raise AssertionError(
                     f"{self.hits} of {count} requests came in {seconds:g} s"
                 ) from None
+
+
+class LostEvents:
+    """Events of watches that do not arrive. `lost`: their lines so far."""
+
+    fault: Fault
+
+    def __init__(self, event: re.Pattern[bytes], most: int) -> None:
+        self.lost: list[bytes] = []
+        self._event, self._most = event, most
+
+    def passes(self, line: bytes) -> bool:
+        """Whether this line of a stream passes."""
+        if len(self.lost) >= self._most or not self._event.search(line):
+            return True
+        self.lost.append(line)
+        return False
 
 
 def failure(status: int, message: str) -> dict[str, object]:

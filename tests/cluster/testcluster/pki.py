@@ -40,6 +40,15 @@ def make_certificates(folder: Path) -> None:
     _openssl(folder, "rsa", "-in", key, "-pubout", "-out", "service-accounts.pub")
 
 
+def make_server(folder: Path, name: str, host: str) -> tuple[Path, Path]:
+    """The certificate of a server of this name and its key, signed by `ca.crt`."""
+    certificate, key = folder / f"{name}.crt", folder / f"{name}.key"
+    if not certificate.exists():
+        names = f"extendedKeyUsage=serverAuth\nsubjectAltName=DNS:{host}\n"
+        _sign(folder, name, f"/CN={host}", names)
+    return certificate, key
+
+
 def _sign(folder: Path, name: str, subject: str, extensions: str) -> None:
     request, key = f"{name}.csr", f"{name}.key"
     _openssl(folder, "req", "-new", *NEW_KEY, "-subj", subject, "-keyout", key, "-out", request)

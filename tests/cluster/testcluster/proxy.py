@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 import json
 import re
 import ssl
@@ -33,7 +34,7 @@ import aiohttp
 from aiohttp import web
 
 from .arguments import HOST
-from .faults import EVERYTHING, WATCHES, Act, Exchange, Fault, Match, failure
+from .faults import EVERYTHING, WATCHES, Act, Exchange, Fault, LostEvents, Match, failure
 from .ports import free_ports
 
 if TYPE_CHECKING:
@@ -189,6 +190,49 @@ class FaultProxy:
             return exchange.answer(status, message, headers)
 
         return self._add(match, act, skip, times)
+
+    def pretend(
+        self,
+        match: Match,
+        status: int,
+        body: Any = None,
+        *,
+        skip: int = 0,
+        times: int | None = None,
+    ) -> Fault:
+        """Requests do not reach the server; the answer says that they were carried out. `body`: as
+        JSON, or these bytes; default: a Status as for a binding."""
+        success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+        content = body if isinstance(body, bytes) else json.dumps(body or success).encode()
+
+        async def act(exchange: Exchange) -> web.StreamResponse:
+            return exchange.answer(status, "", {}, content)
+
+        return self._add(match, act, skip, times)
+
+    def lose_events(self, match: Match, event: str, *, most: int = 1) -> LostEvents:
+        """Of the watches that match, from now on, `most` events are lost whose line matches this
+        regular expression, such as `"DELETED".*"name":"p3"`. Open watches are cut first, so that
+        they come through the fault."""
+        lost = LostEvents(re.compile(event.encode()), most)
+
+        async def act(exchange: Exchange) -> web.StreamResponse:
+            return await exchange.relay(keep=lost.passes)
+
+        lost.fault = self._add(match, act, 0, None)
+        self.cut_open(match)
+        return lost
+
+    def shift_dates(self, seconds: float, *, one_in: int = 1) -> Fault:
+        """The header Date of every answer, or of one answer in `one_in`, is this much off, as if
+        that many servers answered in turn."""
+        numbers = itertools.count()
+
+        async def act(exchange: Exchange) -> web.StreamResponse:
+            off = seconds if next(numbers) % one_in == 0 else 0.0
+            return await exchange.relay(date_off_s=off)
+
+        return self._add(EVERYTHING, act, 0, None)
 
     def expire(self, match: Match = WATCHES, *, skip: int = 0, times: int | None = None) -> Fault:
         """Watches are answered with 200 and one ERROR event of code 410, as the server does if it

@@ -80,8 +80,11 @@ class Held:
         return f"{self.namespace}/{self.own(full.rpartition('/')[2])}"
 
     @property
-    def config(self) -> Any:
-        return self._snapshot.get("config")
+    def config(self) -> dict[str, Any]:
+        """The scheduler's. Bare pods are moved as KAI moves them: the server deletes pods with the
+        owner that `read_cases` gives them, as it does not exist."""
+        config = self._snapshot.get("config") or {}
+        return {**config, "compat": {**(config.get("compat") or {}), "bare_pods": "kai"}}
 
     @cached_property
     def params(self) -> dict[str, Any]:
@@ -189,6 +192,7 @@ class Held:
         spec, metadata = pod["spec"], pod["metadata"]
         phase = pod.pop("status")["phase"]
         metadata["namespace"] = self.namespace
+        del metadata["ownerReferences"]
         annotations = metadata.setdefault("annotations", {})
         if group := annotations.get(keys.POD_GROUP_ANNOTATION):
             annotations[keys.POD_GROUP_ANNOTATION] = self.own(group)
@@ -228,8 +232,7 @@ class Held:
                     each["status"] = {"phase": phase_of(each)}
                 [listed] = (name for name, (_, of) in KINDS.items() if of == kind)
                 objects.setdefault(listed, []).append(each)
-        found = {"schedulerParams": self.params, "rawObjects": objects}
-        return found if self.config is None else {**found, "config": self.config}
+        return {"schedulerParams": self.params, "rawObjects": objects, "config": self.config}
 
 
 def text_of(moment: datetime) -> str:

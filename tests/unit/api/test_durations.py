@@ -12,6 +12,7 @@ from kai.api.durations import (
     seconds_of,
     to_go,
     to_prometheus,
+    too_long,
 )
 from kai.errors import InvalidInputError
 
@@ -93,3 +94,20 @@ def test_weeks_and_years_are_used_only_without_remainder() -> None:
     assert to_prometheus(604_800 + 3600) == "7d1h"
     assert to_prometheus(365 * 86_400) == "1y"
     assert to_go(60) == "1m0s"
+
+
+@pytest.mark.parametrize("value", ["1000000d", "9" * 400 + "s", math.inf, 10**400, 1e300])
+def test_a_time_that_is_too_long_is_refused_for_its_length(value: object) -> None:
+    assert seconds_of(value) is None
+    assert too_long(value) == "is longer than the longest time, 106,751 days"
+
+
+@pytest.mark.parametrize("value", ["soon", "", None, math.nan, True, -1, "106751d", "never"])
+def test_other_values_are_not_too_long(value: object) -> None:
+    assert too_long(value) == ""
+
+
+@pytest.mark.parametrize("text", ["9" * 5000 + "d", "٣d"])
+def test_a_duration_of_prometheus_with_odd_digits_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError, match="is not a duration such as"):
+        prometheus_seconds(text)

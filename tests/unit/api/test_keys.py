@@ -42,6 +42,7 @@ SHARED = {  # in cpp/kai/api/keys.h -> in kai.api.keys
     "kTaskPriority": "TASK_PRIORITY_LABEL",
     "kTopOwner": "TOP_OWNER_ANNOTATION",
     "kTopologyRank": "TOPOLOGY_RANK_ANNOTATION",
+    "kMovable": "MOVABLE_ANNOTATION",
 }
 
 

@@ -26,10 +26,10 @@ BIGGER = "nodes:\n  n: {count: 5, gpu: 4}\n"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workload of four weeks, a configuration and a larger cluster."""
+    """A workload of eight weeks, a configuration and a larger cluster."""
     folder = tmp_path_factory.mktemp("lab")
     nodes = [NodePool("n", 2, gpus=4)]
-    work = generate(3, days=30, load=0.8, jobs_per_day=15, nodes=nodes, gpus={1: 6, 4: 1})
+    work = generate(3, days=56, load=0.8, jobs_per_day=15, nodes=nodes, gpus={1: 6, 4: 1})
     write_yaml(work, folder / "jobs.yaml")
     (folder / "fifo.yaml").write_text("actions: allocate\n")
     (folder / "bigger.yaml").write_text(BIGGER)
@@ -37,12 +37,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_verdict_sets_the_first_line_and_the_exit_status(run: Run, folder: Path) -> None:
-    arguments = ["default", "default", "--workload", folder / "jobs.yaml", "--seeds", 8]
+    arguments = ["default", "default", "--workload", folder / "jobs.yaml", "--seeds", 2]
     better = run("compare", *arguments, "--variant-cluster", folder / "bigger.yaml")
     assert better.status == 0
     assert better.out.startswith("bigger.yaml is better than default: completion, mean -")
     assert "\n  metric  " in better.out
-    assert "A seed varies weeks: 4 drawn with replacement out of 4." in better.out
+    assert "A seed varies the order of weeks: 8 out of 8." in better.out
+    assert "made-up-3, 8 weeks, 2 pairs" in better.out
     worse = run("compare", *arguments, "--base-cluster", folder / "bigger.yaml")
     assert worse.status == 1
     assert worse.out.startswith("default is worse than bigger.yaml: completion, mean +")
@@ -71,14 +72,25 @@ def test_json_equals_the_result_of_kai_compare(run: Run, folder: Path) -> None:
     assert json.loads(done.out) == json.loads(expected.to_json())
 
 
-def test_an_experiment_without_randomness_has_no_interval(run: Run, folder: Path) -> None:
-    jobs = folder / "jobs.yaml"
-    done = run("compare", folder / "fifo.yaml", "default", "--workload", jobs, "--vary", "")
+def test_a_short_workload_gives_no_verdict(run: Run, folder: Path, tmp_path: Path) -> None:
+    nodes = [NodePool("n", 2, gpus=4)]
+    work = generate(3, days=10, load=0.8, jobs_per_day=15, nodes=nodes, gpus={1: 6, 4: 1})
+    write_yaml(work, tmp_path / "jobs.yaml")
+    jobs = tmp_path / "jobs.yaml"
+    done = run("compare", folder / "fifo.yaml", "default", "--workload", jobs)
     assert done.status == 0
-    assert (
-        "The seeds vary nothing: each side is simulated once, and there is no interval." in done.out
-    )
-    assert "verdict" not in done.out
+    assert done.out.splitlines()[1].endswith("no verdict") or "no verdict" in done.out
+    assert "The seeds vary nothing: each side is simulated once." in done.out
+    assert "There are no intervals and no verdicts: they need a workload of 8" in done.out
+
+
+def test_work_that_is_left_undone_comes_first(run: Run, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text("nodes:\n  n: {count: 20, gpu: 2}\n")
+    arguments = ["default", "default", "--workload", folder / "jobs.yaml", "--vary", ""]
+    done = run("compare", *arguments, "--variant-cluster", tmp_path / "small.yaml")
+    assert done.out.startswith("small.yaml leaves more undone than default: ")
+    assert "cannot tell" in done.out.split("\n\n")[0]
+    assert done.status == 1
 
 
 def test_the_page_option_writes_a_page(run: Run, folder: Path, tmp_path: Path) -> None:

@@ -70,7 +70,8 @@ def test_the_numa_exporter_is_optional(run: Run) -> None:
     [role] = [each["roleRef"]["name"] for each in bound if each["subjects"][0]["name"] == account]
     [rights] = [each for each in objects if each["metadata"]["name"] == role and "rules" in each]
     assert rights["rules"] == [
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "patch"]}
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
+        {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},
     ]
 
 

@@ -117,7 +117,7 @@ def test_options_of_a_builder_are_checked(run: Run) -> None:
     ("arguments", "message"),
     [
         (("--gpu-fraction", "1.5"), "devices=2"),
-        (("--gpus", "half"), "not a valid integer"),
+        (("--gpus", "half"), "is not a whole number"),
         (("--env", "A"), "write it as KEY=VALUE"),
         (("--queue", "a b"), "63 letters"),
     ],

@@ -123,7 +123,8 @@ def test_a_simulation_may_end_early_and_be_saved(run: Run, tmp_path: Path) -> No
     file = tmp_path / "jobs.yaml"
     file.write_text(WORKLOAD)
     done = run("simulate", file, "--until", "30m", "--period", "1m", "--out", tmp_path / "run.npz")
-    assert "2 jobs did not finish: first, second" in done.out
+    assert "2 of 2 jobs did not finish" in done.out
+    assert "It still runs at the end." in done.out
     assert Timeline.load(tmp_path / "run.npz").end_s == 1800
 
 
@@ -159,6 +160,19 @@ def test_times_have_any_number_of_units(run: Run, tmp_path: Path) -> None:
         (("missing.csv",), "missing.csv"),
         (("jobs.yaml", "--restart", "never"), "--restart: 'never' is not a time such as 90s"),
         (("jobs.yaml", "--until", "soon"), "--until: 'soon' is not a time such as 90s, 2h30m, 36h"),
+        (
+            ("jobs.yaml", "--until", "1000000d"),
+            "--until: '1000000d' is longer than the longest time, 106,751 days",
+        ),
+        (
+            ("jobs.yaml", "--remaining", "exponential:1000000d"),
+            "--remaining: 'exponential:1000000d' is longer than the longest time, 106,751 days",
+        ),
+        (("jobs.yaml", "--warm-up", "10h"), "--warm-up: '10h' is after the last arrival, at"),
+        (
+            ("jobs.yaml", "--until", "1m", "--warm-up", "90s"),
+            "--warm-up: '90s' is after --until, 60 s",
+        ),
         (("jobs.yaml", "--cluster", "missing.yaml"), "missing.yaml"),
     ],
 )
@@ -258,6 +272,43 @@ def test_a_workload_without_nodes_needs_those_of_another_file(run: Run, tmp_path
     assert run("simulate", jobs, "--cluster", nodes).status == 0
 
 
+NODE = "{kind: Node, metadata: {name: n1}, status: {capacity: {cpu: 4, nvidia.com/gpu: 1}}}"
+POD = """
+kind: Pod
+metadata: {name: p}
+spec: {nodeName: %s, containers: [{name: c, resources: {limits: {nvidia.com/gpu: 1}}}]}
+status: {phase: Running}
+"""
+
+
+def test_several_inputs_of_a_plan_are_one_cluster(run: Run, tmp_path: Path) -> None:
+    nodes, pods = tmp_path / "nodes.yaml", tmp_path / "pods.yaml"
+    nodes.write_text(NODE)
+    pods.write_text(POD % "n1")
+    done = run("simulate", nodes, pods, "--remaining", "1h", "--json")
+    assert (done.status, done.err) == (0, "")
+    answer = json.loads(done.out)
+    assert answer["jobs"] | {"restarts": 0} == {
+        **{"name": ["default/pg-p"], "arrival_s": [0], "first_start_s": [0], "end_s": [3600]},
+        **{"evictions": [0], "restarts": 0},
+    }
+    assert answer["workload"]["nodes"] == 1
+    pods.write_text(POD % "n2")
+    assert "(n2)" in run("simulate", nodes, pods, "--remaining", "1h").err
+
+
+def test_several_inputs_that_are_no_single_cluster_are_one_sentence(
+    run: Run, snapshot: Path, tmp_path: Path
+) -> None:
+    done = run("simulate", tmp_path / "a.yaml", tmp_path / "b.yaml")
+    assert (done.status, done.out) == (2, "")
+    assert "there can be only one WORKLOAD; several inputs of kai plan need --remaining" in done.err
+    (tmp_path / "n.yaml").write_text(NODE)
+    done = run("simulate", snapshot, tmp_path / "n.yaml", "--remaining", "1h")
+    assert (done.status, done.out) == (2, "")
+    assert "a simulation starts with one cluster, and there are 2: " in done.err
+
+
 def test_past_usage_of_a_snapshot_counts_with_a_usage_database(
     run: Run, snapshot: Path, tmp_path: Path
 ) -> None:
@@ -282,7 +333,9 @@ def test_groups_of_a_snapshot_run_forever_by_default(run: Run, snapshot: Path) -
     done = run("simulate", snapshot, "--until", "1h")
     assert done.status == 0
     assert "existing pod groups still run forever" in " ".join(done.out.split())
-    assert "2 jobs did not finish: a/bulk, a/next" in done.out
+    assert "2 of 2 jobs did not finish" in done.out
+    assert "a/bulk" in done.out
+    assert "a/next" in done.out
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ Run = Callable[..., Any]
         ),
         (
             ["bench", "--loads", "many"],
-            "--loads: 'many' is not a valid integer range (see 'kai bench --help')",
+            "--loads: 'many' is not a whole number (see 'kai bench --help')",
         ),
         (
             ["plan", "x.zip", "-o", "xml"],

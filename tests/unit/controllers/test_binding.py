@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from kai.api import keys
-from kai.api.writes import NOT_LEADING, Outcome, Result, Write
+from kai.api.refusals import Refusal
+from kai.api.writes import NOT_LEADING, Lane, Outcome, Result, Write
 from kai.controllers.binding import Binder
 from kai.controllers.bindings import Binding, Steps
 from kai.controllers.evicting import Removal
 from kai.controllers.grouper import Assignment, GroupChange
 from kai.controllers.verdicts import Eviction
+from kai.controllers.verdicts.facts import Ticket
 
 DONE = Outcome(Result.DONE, 201)
 LOST = Outcome(Result.LOST)
@@ -60,6 +65,35 @@ def test_a_pod_with_its_group_annotation_is_bound_with_its_uid() -> None:
     assert keys.POD_GROUP_ANNOTATION not in write.body["metadata"]["annotations"]
 
 
+def test_a_group_that_is_withdrawn_is_not_created() -> None:
+    binder = with_planned_group("a-0")
+    binder.withdraw("team/pg-a")
+    binder.pod_gone("team/a-0", "uid-a-0")
+    assert not binder.is_planned("team/pg-a")
+    assert binder.tick(60).writes == []
+    assert binder.next_tick() is None
+
+
+def test_a_group_that_is_withdrawn_during_its_creation_is_not_tried_again() -> None:
+    binder = with_planned_group("a-0")
+    [created] = binder.tick(1).writes
+    binder.pod_gone("team/a-0", "uid-a-0")
+    binder.withdraw("team/pg-a")
+    assert binder.is_planned("team/pg-a"), "it may exist already"
+    assert binder.answered(2, created, Outcome(Result.FAILED, 503)).writes == []
+    assert not binder.is_planned("team/pg-a")
+    assert binder.tick(60).writes == []
+
+
+def test_a_group_that_is_decided_again_during_its_creation_is_compared_with_the_first() -> None:
+    binder = with_planned_group("a-0")
+    [created] = binder.tick(1).writes
+    binder.withdraw("team/pg-a")
+    binder.add_group(again := group())
+    second, _ = binder.answered(2, created, DONE).writes
+    assert (second.verb, second.about) == ("create", again), "a conflict makes the grouper read it"
+
+
 def test_the_group_is_created_before_its_first_pod_is_bound() -> None:
     binder = with_planned_group("a-0", "a-1")
     steps = begin(
@@ -79,8 +113,29 @@ def test_the_group_is_created_before_its_first_pod_is_bound() -> None:
 
 
 def test_an_older_server_gets_the_subgroup_label_by_a_patch_of_its_own() -> None:
-    steps = begin(Binder(copies_labels=False), binding(names_group=False, subgroup="w"))
-    assert kinds(steps) == ["patch Pod", "create Pod/binding"]
+    binder = Binder(copies_labels=False)
+    steps = begin(binder, binding(names_group=False, subgroup="w"))
+    assert kinds(steps) == ["patch Pod/status"]
+    assert kinds(binder.answered(1, steps.writes[0], DONE)) == ["create Pod/binding"]
+
+
+@pytest.mark.parametrize("result", [Result.FAILED, Result.LOST, Result.REFUSED])
+def test_a_pod_is_bound_even_if_it_cannot_name_its_group_first(result: Result) -> None:
+    binder = Binder(by="bind-requests")
+    [naming] = begin(binder, binding(names_group=False)).writes
+    steps = binder.answered(1, naming, Outcome(result, 500))
+    assert kinds(steps) == ["create BindRequest"]
+
+
+def test_a_request_that_waits_for_the_name_is_checked_if_its_node_changes() -> None:
+    binder = Binder(by="bind-requests")
+    [naming] = begin(binder, binding(names_group=False)).writes
+    steps = binder.hold(["n1"], [])
+    assert [each.pod for each in steps.to_check] == ["team/a-0"]
+    assert binder.answered(1, naming, DONE) == Steps()
+    [naming] = binder.checked(2, STAMP, steps.to_check, ()).writes
+    binder.pod_gone("team/a-0", "uid-a-0")
+    assert binder.answered(3, naming, DONE) == Steps()
 
 
 def larger(minimum: int) -> GroupChange:
@@ -180,7 +235,7 @@ def test_a_failed_group_creation_is_repeated_for_a_pod_planned_later() -> None:
     after = binder.answered(2, created, DONE)
     assert [(write.name, write.subresource) for write in after.writes] == [
         ("a-1", "binding"),
-        ("a-0", ""),
+        ("a-0", "status"),
     ]
 
 
@@ -218,6 +273,116 @@ def test_a_pod_gets_the_annotation_of_an_existing_group_after_a_second() -> None
     assert binder.next_tick() is None
     binder.answered(2.0, patch, Outcome(Result.FAILED, 503))
     assert binder.next_tick() == 3.0
+
+
+@pytest.mark.parametrize(
+    ("outcome", "refused"),
+    [
+        (REFUSED, True),
+        (Outcome(Result.FAILED, 403, refusal=Refusal("policy", "p", "no")), True),
+        (Outcome(Result.FAILED, 503, refusal=Refusal("webhook", "w", "no")), True),
+        (Outcome(Result.FAILED, 500, refusal=Refusal("webhook", "w", "", answered=False)), False),
+        (Outcome(Result.FAILED, 403, "Forbidden", "a right is missing"), False),
+        (Outcome(Result.FAILED, 503), False),
+        (Outcome(Result.REFUSED, 404), False),
+        (Outcome(Result.FAILED, 0, NOT_LEADING), False),
+    ],
+)
+def test_a_refusal_may_be_for_the_node(outcome: Outcome, refused: bool) -> None:
+    """Then the group avoids the node; other answers say nothing about it."""
+    binder = Binder()
+    [write] = begin(binder, binding()).writes
+    steps = binder.answered(1, write, outcome)
+    assert [each.node for each, _ in steps.refused] == (["n1"] if refused else [])
+
+
+# ---- the first condition of a pod names its group as well ----------------------------------------
+
+
+def condition(name: str = "a-0", number: int = 1, uid: str = "") -> Write:
+    """As verdicts write it."""
+    status = {"conditions": [{"type": "PodScheduled", "status": "False", "message": str(number)}]}
+    body = {"metadata": {"uid": uid or f"uid-{name}"}, "status": status}
+    return Write(
+        *(Lane.CONDITION, "patch", "Pod", "team", name, body, "status"),
+        patch_type="strategic",
+        key=f"status-of-pod/team/{name}",
+        about=Ticket("pod", f"team/{name}", number),
+    )
+
+
+def group_named(write: Write) -> str | None:
+    body: Any = write.body
+    name: str | None = body["metadata"].get("annotations", {}).get(keys.POD_GROUP_ANNOTATION)
+    return name
+
+
+def test_the_first_condition_of_a_pod_names_its_group() -> None:
+    binder = Binder()
+    binder.assign(0, assignment("a-0"))
+    [write] = binder.with_name(0.1, condition()).writes
+    assert (group_named(write), write.about) == ("pg-a", condition().about)
+    assert write.body["status"] == condition().body["status"]  # type: ignore[call-overload, index]
+    assert binder.answered(0.2, write, DONE) == Steps()
+    assert binder.next_tick() is None  # no patch of its own follows
+    [write] = binder.with_name(3.0, condition(number=2)).writes
+    assert group_named(write) is None
+
+
+def test_the_group_is_created_before_the_condition_names_it() -> None:
+    binder = with_planned_group("a-0")
+    steps = binder.with_name(0.1, condition())
+    assert kinds(steps) == ["create PodGroup"]
+    assert binder.with_name(0.2, condition(number=2)) == Steps()
+    [write] = binder.answered(0.3, steps.writes[0], DONE).writes
+    assert (group_named(write), write.about.number) == ("pg-a", 2)  # it has all of the first one
+
+
+def test_without_its_group_the_condition_is_written_all_the_same() -> None:
+    binder = with_planned_group("a-0")
+    [created] = binder.with_name(0.1, condition()).writes
+    [write] = binder.answered(0.2, created, REFUSED).writes
+    assert write == condition()
+    assert binder.with_name(0.3, condition(number=2)).writes == [condition(number=2)]
+    [created] = binder.tick(1.2).writes
+    [named] = binder.answered(1.3, created, DONE).writes
+    assert (group_named(named), named.key) == ("pg-a", "group of team/a-0")
+
+
+@pytest.mark.parametrize("result", [Result.FAILED, Result.LOST, Result.REFUSED])
+def test_a_condition_that_was_not_written_leaves_the_name_to_a_patch(result: Result) -> None:
+    binder = Binder()
+    binder.assign(0, assignment("a-0"))
+    [write] = binder.with_name(0.1, condition()).writes
+    binder.answered(2.0, write, Outcome(result, 500))
+    [named] = binder.tick(3.0).writes
+    assert group_named(named) == "pg-a"
+
+
+def test_a_condition_that_replaces_an_unsent_one_names_the_group_too() -> None:
+    binder = Binder()
+    binder.assign(0, assignment("a-0"))
+    [first] = binder.with_name(0.1, condition()).writes
+    [second] = binder.with_name(0.2, condition(number=2)).writes
+    assert binder.answered(0.3, first, Outcome(Result.REPLACED)) == Steps()
+    assert group_named(second) == "pg-a"
+    binder.answered(0.4, second, DONE)
+    assert binder.next_tick() is None
+
+
+def test_a_new_pod_with_the_same_name_is_not_assigned_to_the_group() -> None:
+    binder = with_planned_group("a-0")
+    assert binder.with_name(0.1, condition(uid="new")).writes == [condition(uid="new")]
+    [created] = binder.with_name(0.2, condition()).writes
+    binder.pod_gone("team/a-0", "uid-a-0")
+    assert binder.answered(0.3, created, DONE) == Steps()
+
+
+def test_other_writes_of_a_plan_are_unchanged() -> None:
+    binder = with_planned_group("a-0")
+    for about in (Ticket("group", "team/a-0", 1), Ticket("stamps", "team/a-0", 1), None):
+        write = replace(condition(), about=about)
+        assert binder.with_name(0.1, write).writes == [write]
 
 
 def test_a_success_is_reported_once() -> None:
@@ -359,6 +524,16 @@ def test_a_refused_binding_has_a_reason_and_waits_longer_each_time() -> None:
     assert binder.answered(100, write, DONE).bound == [binding()]
 
 
+def test_a_pod_that_fails_three_times_in_a_row_leaves_its_room_to_others() -> None:
+    """The node may not be the cause, but the pod has its resources reserved and does not start."""
+    binder = Binder()
+    for fails in (1, 2, 3, 4):
+        [write] = begin(binder, binding()).writes
+        steps = binder.answered(100, write, Outcome(Result.FAILED, 503, message="not now"))
+        assert steps.stuck == ([(binding(), "not now")] if fails > 2 else [])
+        binder.tick(200)
+
+
 def test_a_binding_that_was_not_sent_after_a_lost_lease_is_forgotten() -> None:
     binder = Binder()
     [write] = begin(binder, binding()).writes
@@ -484,3 +659,29 @@ def test_a_recreated_pod_is_not_evicted() -> None:
     steps = binder.answered(1, write, CONFLICT)
     assert steps.forget == [9]
     assert steps.spared == []
+
+
+def test_pods_are_evicted_for_a_group_once_it_exists() -> None:
+    binder = with_planned_group("a-0")
+    steps = binder.begin(0, STAMP, (), [victim("v", "team/pg-a"), victim("w", "team/pg-a")])
+    assert kinds(steps) == ["create PodGroup"]
+    after = binder.answered(1, steps.writes[0], DONE)
+    assert [each.name for each in after.writes] == ["v", "w"]
+    assert kinds(after) == ["delete Pod"] * 2
+
+
+def test_no_pod_is_evicted_for_a_group_that_is_refused() -> None:
+    binder = with_planned_group("a-0")
+    [created] = binder.begin(0, STAMP, (), [victim("v", "team/pg-a")]).writes
+    steps = binder.answered(1, created, REFUSED)
+    assert (steps.writes, steps.forget) == ([], [9])
+    assert [why for _, why in steps.spared] == ["its pod group cannot be created: no"]
+    too_early = binder.begin(1.5, STAMP, (), [victim("w", "team/pg-a")])
+    assert (too_early.writes, too_early.forget) == ([], [9])
+    assert [why for _, why in too_early.spared] == ["its pod group cannot be created: no"]
+
+
+def test_a_creation_without_an_answer_evicts_no_pod() -> None:
+    binder = with_planned_group("a-0")
+    [created] = binder.begin(0, STAMP, (), [victim("v", "team/pg-a")]).writes
+    assert binder.answered(1, created, LOST).forget == [9]

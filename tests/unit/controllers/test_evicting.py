@@ -96,6 +96,17 @@ def test_a_victim_that_is_already_deleted_does_not_stop_the_others() -> None:
         assert steps.spared == []
 
 
+def test_a_victim_that_is_gone_before_the_answer_was_evicted() -> None:
+    """The watch may show the deletion first: the event and the time of the eviction are written."""
+    for outcome, count in ((DONE, 1), (GONE, 0), (CONFLICT, 0), (BUSY, 0)):
+        evictor = Evictor()
+        writes = evictor.begin(victims("v")).writes
+        evictor.pod_gone("team/v", "uid-v")
+        steps = answer(evictor, writes, outcome)
+        assert len(steps.evicted) == count
+        assert (steps.writes, steps.forget, steps.spared) == ([], [], [])
+
+
 def test_a_dry_run_without_an_answer_spares_all_victims() -> None:
     evictor = Evictor("evict")
     trials = evictor.begin(victims("v", "w")).writes

@@ -8,6 +8,7 @@ from kai.api.writes import Lane, Outcome, Read, Result, Write
 from kai.controllers.binding import Binder
 from kai.controllers.bindings import Binding, Steps
 from kai.controllers.preparing import Given, Giver, Pod, Preparing
+from kai.controllers.progress import SLOW_S
 
 DONE = Outcome(Result.DONE, 201)
 REFUSED = Outcome(Result.REFUSED, 403, "Forbidden", "policy says no")
@@ -43,6 +44,9 @@ class FakeGiver:
 
     def read(self, now: float, read: Read, found: Any) -> Given:
         return Given()
+
+    def waits_for(self, binding: Binding) -> str:
+        return f"{self.what} of {binding.own_name}"
 
     def take_back(self, binding: Binding) -> Given:
         self.given.remove(binding.pod)
@@ -95,6 +99,12 @@ class Harness:
     def look(self, pod: dict[str, Any] | None) -> None:
         self.preparing.read(0, self.reads.pop(0), pod)
         self.take(Steps())
+
+    def tick(self, now: float) -> list[str]:
+        """The messages of events."""
+        self.preparing.tick(now)
+        self.take(Steps())
+        return [each.message for each in self.steps.events]
 
     def answer(self, outcome: Outcome = DONE) -> None:
         write = self.sent.pop(0)
@@ -241,3 +251,52 @@ def test_the_next_tick_is_the_earliest_of_the_givers() -> None:
     assert harness.preparing.next_tick() is None
     harness.first.due, harness.second.due = 9.0, 3.0
     assert harness.preparing.next_tick() == 3.0
+
+
+# ---- slow steps ----------------------------------------------------------------------------------
+
+SLOW = "Binding pod team/a-0 to node n1. It waits for a part of a GPU of a-0"
+
+
+def test_a_step_that_takes_longer_than_a_second_is_reported_once() -> None:
+    harness = Harness()
+    harness.begin(binding())
+    harness.look(pod())
+    assert harness.preparing.next_tick() == SLOW_S
+    assert harness.tick(0.9) == []
+    assert harness.tick(1.0) == [SLOW]
+    [event] = harness.steps.events
+    assert (event.kind, event.name, event.uid) == ("Pod", "a-0", "uid-a-0")
+    assert (event.type, event.reason) == ("Normal", "Binding")
+    assert harness.tick(60.0) == []
+    assert harness.preparing.next_tick() is None
+
+
+def test_each_slow_step_is_reported() -> None:
+    harness = Harness()
+    harness.begin(binding())
+    harness.look(pod())
+    assert harness.tick(1.0) == [SLOW]
+    harness.answer()  # at time 0
+    assert harness.tick(1.0) == [SLOW.replace("a part of a GPU", "resource claims")]
+
+
+def test_a_quick_binding_causes_no_event() -> None:
+    harness = Harness()
+    harness.begin(binding())
+    harness.look(pod())
+    harness.answer()
+    harness.answer()
+    assert harness.preparing.next_tick() is None
+    assert harness.tick(5.0) == []
+
+
+def test_a_binding_that_failed_or_is_over_is_not_reported() -> None:
+    harness = Harness()
+    harness.begin(binding())
+    harness.look(pod())
+    harness.answer(REFUSED)
+    assert harness.preparing.next_tick() is None
+    assert harness.tick(5.0) == []
+    harness.binder.pod_gone("team/a-0", "uid-a-0")
+    assert harness.tick(9.0) == []

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from kai.controllers.rejecting import Rejections, is_rejection
+from kai.api import keys
+from kai.controllers.rejecting import Families, Rejections, is_rejection
 from kai.controllers.waits import Waits
 
 
@@ -59,3 +62,36 @@ def test_old_rejections_are_forgotten() -> None:
     waits.ended(30.0)
     assert waits._past == {}
     assert waits.begin(30.0, "a") == 31.0
+
+
+def test_a_wait_can_be_limited() -> None:
+    rejections = Rejections()
+    for begun in (0.0, 10.0, 20.0):
+        assert rejections.refused(begun, "team/a", "n1", longest=10.0) == begun + 10.0
+        assert rejections.changed(begun + 10.0) == {"team/a": []}
+
+
+def test_only_groups_of_one_pod_each_are_a_family() -> None:
+    families = Families()
+    top = "name: web\nuid: u\ngroup: apps\nversion: v1\nkind: Deployment\n"
+    for pod in ("a", "b"):
+        families.created(f"team/pg-{pod}", manifest("Pod", pod, top))
+    families.created("team/pg-job", manifest("Job", "j", "name: job\nuid: j\n"))
+    families.created("team/pg-bare", manifest("Pod", "c", "name: c\nuid: c\n"))
+    family = families.of("team/pg-a")
+    assert families.of("team/pg-b") == family
+    assert families.groups(family) == ["team/pg-a", "team/pg-b"]
+    assert families.of("team/pg-job") == "team/pg-job"
+    assert families.groups("team/pg-bare") == ["team/pg-bare"]
+    families.gone("team/pg-a")
+    assert families.groups(family) == ["team/pg-b"]
+
+
+def manifest(kind: str, uid: str, top: str) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "namespace": "team",
+            "annotations": {keys.TOP_OWNER_ANNOTATION: top},
+            "ownerReferences": [{"kind": kind, "uid": uid}],
+        }
+    }

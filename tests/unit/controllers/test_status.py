@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kai.api.writes import Lane
+from kai.api.writes import Lane, Write
 from kai.controllers import amounts, status
 from kai.controllers.status import QueueFacts, Sums
 
@@ -62,6 +62,12 @@ def test_an_invalid_status_is_corrected() -> None:
     assert write is not None
 
 
+def queue_writes(tree: dict[str, QueueFacts], of_groups: dict[str, Sums]) -> list[Write]:
+    found = status.queue_sums(tree, of_groups).items()
+    writes = (status.queue_write(name, *each, tree[name].status) for name, each in found)
+    return [write for write in writes if write is not None]
+
+
 def queues(*facts: QueueFacts) -> dict[str, QueueFacts]:
     return {each.name: each for each in facts}
 
@@ -80,7 +86,7 @@ OF_GROUPS = {
 def test_a_tree_gets_its_sums_at_once() -> None:
     written = {
         write.name: write.body["status"]  # type: ignore[index,call-overload]
-        for write in status.queue_writes(TREE, OF_GROUPS)
+        for write in queue_writes(TREE, OF_GROUPS)
     }
     assert written == {
         "dept": {
@@ -102,12 +108,12 @@ def test_a_tree_gets_its_sums_at_once() -> None:
 
 
 def test_a_queue_without_children_and_pods_needs_no_status() -> None:
-    assert status.queue_writes(queues(QueueFacts("team")), {}) == []
+    assert queue_writes(queues(QueueFacts("team")), {}) == []
 
 
 def test_the_last_removed_child_is_deleted() -> None:
     facts = QueueFacts("dept", status={"childQueues": ["team"]})
-    [write] = status.queue_writes(queues(facts), {})
+    [write] = queue_writes(queues(facts), {})
     assert write.body == {"status": {"childQueues": None}}
 
 
@@ -116,14 +122,12 @@ def test_children_are_written_in_sorted_order() -> None:
         **TREE,
         "dept": QueueFacts("dept", status={"childQueues": ["team-b", "team-a"]}),
     }
-    [write] = status.queue_writes(tree, {})
+    [write] = queue_writes(tree, {})
     assert write.body == {"status": {"childQueues": ["team-a", "team-b"]}}
 
 
 def test_a_child_of_a_deleted_queue_is_a_root() -> None:
-    [write] = status.queue_writes(
-        queues(QueueFacts("team", "nowhere")), {"team": Sums(requested=ONE_GPU)}
-    )
+    [write] = queue_writes(queues(QueueFacts("team", "nowhere")), {"team": Sums(requested=ONE_GPU)})
     assert (write.name, write.body) == ("team", {"status": {"requested": ONE_GPU}})
 
 
@@ -197,3 +201,54 @@ def test_metrics_have_kais_names() -> None:
     labels = {tuple(sorted(each.items())) for _, each, _ in samples}
     assert tuple(sorted({**names, "owned_by": "me"}.items())) in labels
     assert {dict(each)["owned_by"] for each in labels} == {"me", "unknown"}
+
+
+# ---- what pod groups report ----------------------------------------------------------------------
+
+
+def reported(amount: str) -> dict[str, Any]:
+    return {"requested": {"cpu": amount}, "allocated": {"cpu": amount, "nvidia.com/gpu": "1"}}
+
+
+def test_the_sums_of_a_queue_are_what_its_groups_report() -> None:
+    of = status.Reported()
+    of.put("team/a", "leaf", reported("500m"))
+    of.put("team/b", "leaf", {**reported("1500m"), "allocatedNonPreemptible": {"cpu": "1"}})
+    of.put("team/c", "other", reported("3"))
+    of.put("team/d", "leaf", None)
+    assert of.of_queues()["leaf"] == Sums(
+        {"cpu": "2"}, {"cpu": "2", "nvidia.com/gpu": "2"}, {"cpu": "1"}
+    )
+    of.put("team/a", "other", reported("500m"))
+    assert of.of_queues()["leaf"].requested == {"cpu": "1500m"}
+    assert of.of_queues()["other"].requested == {"cpu": "3500m"}
+    of.put("team/b", "", None)
+    assert of.of_queues()["leaf"] == Sums()
+
+
+def test_an_invalid_report_counts_as_nothing() -> None:
+    of = status.Reported()
+    of.put("team/a", "leaf", {"requested": [1], "allocated": {"cpu": "many"}})
+    of.put("team/b", "leaf", "text")
+    assert of.of_queues()["leaf"] == Sums()
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from("abcd"), st.sampled_from(["", "p", "q"]), st.integers(0, 3).map(str)
+        ),
+        max_size=30,
+    )
+)
+def test_any_sequence_of_reports_ends_in_the_sums_of_the_last_ones(
+    changes: list[tuple[str, str, str]],
+) -> None:
+    of, last = status.Reported(), status.Reported()
+    for group, queue, amount in changes:
+        of.put(group, queue, reported(amount))
+        of.of_queues()
+    for group, (queue, amount) in {each[0]: each[1:] for each in changes}.items():
+        last.put(group, queue, reported(amount))
+    found = {queue: sums for queue, sums in of.of_queues().items() if sums != Sums()}
+    assert found == {queue: sums for queue, sums in last.of_queues().items() if sums != Sums()}

@@ -180,7 +180,7 @@ def test_invalid_objects_are_reported_and_the_rest_is_planned() -> None:
     gone = server.event("DELETED", "Pod", pod("a", 8)).gone
     assert gone == [("Pod", "q/a", "uid-a")]
     assert not server.feed.is_full
-    with pytest.raises(kai.InvalidInputError, match="it is not a list: its kind is"):
+    with pytest.raises(kai.InvalidInputError, match="it is not a list of Pod: its kind is"):
         server.feed.list_page("Pod", b'{"kind": "Status"}')
     with pytest.raises(kai.InvalidClusterError, match="plans do not use the kind Deployment"):
         server.feed.begin_list("Deployment")

@@ -92,13 +92,10 @@ def test_a_plan_has_frames_after_later_events() -> None:
     assert made.to_arrow()["pod"].to_pylist() == ["a/x-0"]
 
 
-@pytest.mark.parametrize(
-    ("call", "module", "extra"),
-    [("to_pandas", "pandas", "notebook"), ("to_arrow", "pyarrow", "arrow")],
-)
-def test_a_missing_library_is_named_with_its_extra(
-    call: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("call", "module"), [("to_pandas", "pandas"), ("to_arrow", "pyarrow")])
+def test_a_missing_library_is_named(
+    call: str, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ModuleNotFoundError, match=rf"{module}: pip install 'kai-sched\[{extra}\]'"):
+    with pytest.raises(ModuleNotFoundError, match=f"{module}: .*pip install {module}"):
         getattr(plan(), call)()

@@ -90,3 +90,25 @@ def test_a_node_that_does_not_exist_is_among_the_warnings() -> None:
     assert text.startswith("there is no Node 'n2', and pods of a/x are on it")
     made.node("n2", gpus=2)
     assert kai.Scheduler().plan(made).warnings == ()
+
+
+def test_the_warnings_about_many_lost_nodes_are_short_and_quick(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared = []
+    monkeypatch.setattr(
+        "kai.engine.cluster.did_you_mean", lambda name, known: compared.append(name) or ""
+    )
+    made = kai.Cluster().queue("a").nodes("n", 20, gpus=1)
+    for number in range(30):
+        made.running(f"a/r{number}", gpus=1, node=f"lost-{number}")
+    scheduler = kai.Scheduler()
+    warnings = scheduler.plan(made).warnings
+    assert warnings[0] == "there is no Node 'lost-0', and pods of a/r0 are on it"
+    assert warnings[10:] == ("20 more objects of kind Node are named and do not exist",)
+    assert not compared  # no similar names are searched, in no plan
+
+    for number in range(2, 30):
+        made.node(f"lost-{number}", gpus=1)
+    assert len(scheduler.plan(made).warnings) == len(scheduler.plan(made).warnings) == 2
+    assert compared == ["lost-0", "lost-1"]  # once for both plans

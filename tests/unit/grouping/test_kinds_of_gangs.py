@@ -155,6 +155,14 @@ def test_the_job_set_of_a_train_job_is_read() -> None:
     assert gang_of(owner, []).min_sub_group == 1
 
 
+def test_the_name_of_a_replica_is_a_label_value_also_if_the_name_of_its_job_is_long() -> None:
+    long = "j" * 60
+    made = gang(of_job(long, "0"), job_set(job(long, 2)))
+    names = [name for name, (parent, _) in parts(made).items() if parent]
+    assert [len(name) for name in names] == [63, 63]
+    assert [made.sub_group_of(of_job(long, index)) for index in "012"] == [*names, ""]
+
+
 # ---- Ray -----------------------------------------------------------------------------------------
 
 
@@ -169,6 +177,19 @@ def ray_pod(name: str = "", **labels: str) -> dict[str, Any]:
 def ray_gang(*groups: dict[str, Any], head: Any = None) -> Gang:
     cluster = an("RayCluster", "rc", ray_spec(*groups, head=head))
     return gang(ray_pod("headgroup"), cluster)
+
+
+def test_a_worker_group_with_upper_case_letters_is_a_sub_group_that_the_api_server_accepts() -> (
+    None
+):
+    groups = [
+        {"groupName": name, "replicas": 1} for name in ("GPU_workers", "gpu_workers", "plain")
+    ]
+    made = ray_gang(*groups)
+    first, second = (made.sub_group_of(ray_pod(each)) for each in ("GPU_workers", "gpu_workers"))
+    assert [*parts(made)] == ["headgroup", first, second, "plain"]
+    assert first.startswith("gpu-workers-")
+    assert first != second
 
 
 def test_a_ray_cluster_starts_with_its_head_and_the_least_workers() -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from aiohttp import web
 
+from kai.api.resources import RESOURCES
 from kai.k8s.client import Client
 from kai.k8s.clock import Clock
 from kai.k8s.kubeconfig import Access, User
@@ -175,12 +176,44 @@ class FakeApi:
 
 
 def ok(value: Any = None, code: int = 200, **headers: str) -> Responder:
-    body = json.dumps(value if value is not None else {"kind": "Status"}).encode()
+    """This object; the parts that an API server always sends are added."""
 
     async def respond(request: web.Request) -> web.StreamResponse:
+        body = json.dumps(whole({} if value is None else value, request)).encode()
         return web.Response(status=code, body=body, headers=headers)
 
     return respond
+
+
+def raw(body: bytes, code: int = 200) -> Responder:
+    """These bytes, as a proxy or a broken server sends them."""
+
+    async def respond(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=code, body=body)
+
+    return respond
+
+
+def whole(value: Any, request: web.Request) -> Any:
+    """An answer to the request with kind, name, UID and version."""
+    parts = [*request.path.split("/")]
+    kinds = {row.plural: kind for kind, row in RESOURCES.items()}
+    at = next((i for i in reversed(range(len(parts))) if parts[i] in kinds), None)
+    if not isinstance(value, dict) or "kind" in value:
+        return value
+    for part, kind in (("versions", "APIGroup"), ("resources", "APIResourceList")):
+        if part in value:
+            return {"kind": kind, **value}
+    if at is None:
+        return value
+    kind, (name, *after) = kinds[parts[at]], (*parts[at + 1 :], "")
+    if after[:1] in (["binding"], ["eviction"]):
+        return {"kind": "Status", "status": "Success", **value}
+    given = value.get("metadata") or {}
+    if "items" in value:
+        return {**value, "kind": f"{kind}List", "metadata": {"resourceVersion": "1", **given}}
+    name = name or "made-here"
+    return {**value, "kind": kind, "metadata": {"name": name, "uid": f"uid-of-{name}", **given}}
 
 
 def status(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from fake_api import FakeApi, QuickClock, disconnect, ok, settle, status, until
 
 import kai
@@ -216,6 +218,50 @@ def test_without_a_connection_nothing_was_sent() -> None:
     assert requests > 10  # for the whole time limit
 
 
+DENIED = 'admission webhook "w" denied the request: not today'
+UNCALLED = 'Internal error occurred: failed calling webhook "w": failed to call webhook: refused'
+POLICY = (
+    "pods \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"
+)
+QUOTA = 'pods "a" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1'
+
+
+@pytest.mark.parametrize("write", [bind(), label(), delete(), evict()])
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        *((code, DENIED) for code in (400, 401, 403, 404, 409, 422, 429, 500, 503, 504)),
+        (500, UNCALLED),
+        *((code, POLICY) for code in (401, 403, 413, 422)),
+        (403, QUOTA),
+    ],
+)
+def test_a_refused_write_was_not_applied_whatever_its_code(
+    write: Write, code: int, text: str
+) -> None:
+    """A webhook chooses the code of its refusal. Nothing is in doubt, and the controller decides
+    when the write is tried again."""
+    outcome, seen = sent(write, status(code, reason="R", message=text))
+    assert (outcome.result, outcome.status, outcome.message) == (Result.FAILED, code, text)
+    assert outcome.refusal is not None
+    assert outcome.refusal.answered is (text != UNCALLED)
+    assert len(seen) == 1
+
+
+def test_a_text_of_a_proxy_is_no_refusal() -> None:
+    async def proxy(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=403, text=DENIED)
+
+    outcome, _ = sent(bind(), proxy)
+    assert (outcome.result, outcome.refusal) == (Result.REFUSED, None)
+
+
+def test_a_refusal_after_a_lost_answer_leaves_the_binding_in_doubt() -> None:
+    outcome, _ = sent(bind(), status(500), status(403, message=DENIED))
+    assert outcome.result is Result.LOST
+    assert outcome.refusal is not None
+
+
 # ---- what may have been done ---------------------------------------------------------------------
 
 
@@ -402,9 +448,10 @@ def test_a_missing_object_is_none() -> None:
 
 def test_a_read_is_repeated_after_a_busy_answer() -> None:
     async def scenario(api: FakeApi) -> None:
-        api.on("GET", POD, status(429), disconnect, ok({"kind": "Pod"}))
+        api.on("GET", POD, status(429), disconnect, ok())
         async with api.client() as client:
-            assert await client.get("Pod", "team", "train-0") == b'{"kind": "Pod"}'
+            found = json.loads(await client.get("Pod", "team", "train-0") or b"")
+            assert found["metadata"]["name"] == "train-0"
 
     run(scenario)
 
@@ -412,7 +459,7 @@ def test_a_read_is_repeated_after_a_busy_answer() -> None:
 def test_a_write_does_not_wait_for_a_hundred_reads() -> None:
     async def scenario(api: FakeApi) -> None:
         api.on("GET", POD, api.swallow())
-        api.on("POST", BINDING, status(201))
+        api.on("POST", BINDING, ok(code=201))
         async with api.client() as client:
             reads = [asyncio.create_task(client.get("Pod", "team", "train-0")) for _ in range(100)]
             await until(lambda: api.paths("GET").count(POD) >= READS_AT_ONCE)
@@ -446,6 +493,25 @@ def test_ages_use_the_servers_clock() -> None:
             await client.get("Pod", "team", "train-0")
             clock.now += 60
             assert client.server_time() == 1795478400 + 60.5
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("odd", ["Tue, 24 Nov 2026 02:00:00 GMT", "yesterday", "", "0"])
+def test_an_odd_date_of_one_answer_does_not_count(odd: str) -> None:
+    clock = QuickClock()
+
+    async def scenario(api: FakeApi) -> None:
+        api.on("GET", POD, ok({}, Date="Tue, 24 Nov 2026 00:00:00 GMT"))
+        async with api.client(clock) as client:
+            await client.get("Pod", "team", "train-0")
+            before = client.server_time() - clock.now
+            api.on("GET", POD, ok({}, Date=odd))
+            clock.now += 10
+            await client.get("Pod", "team", "train-0")
+            await client.ask_time()
+            assert client.server_time() - clock.now == before
+            assert client.moment().now_ns == int((before + clock.now) * 1e9)
 
     run(scenario)
 

@@ -36,8 +36,9 @@ class Leases:
     def hold(self, name: str, holder: str, renewed: str = "2020-01-01T00:00:00.000000Z") -> None:
         self._version += 1
         spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": renewed}
-        metadata = {"name": name, "namespace": "kai", "resourceVersion": str(self._version)}
-        self.kept[name] = {"metadata": metadata, "spec": spec}
+        metadata = {"name": name, "namespace": "kai", "uid": f"uid-{name}"}
+        metadata["resourceVersion"] = str(self._version)
+        self.kept[name] = {"kind": "Lease", "metadata": metadata, "spec": spec}
 
     async def _get(self, request: web.Request) -> web.StreamResponse:
         self._lose(request, "before")
@@ -67,7 +68,7 @@ class Leases:
         self, request: web.Request, name: str, record: dict[str, Any], code: int
     ) -> web.StreamResponse:
         self._version += 1
-        record["metadata"]["resourceVersion"] = str(self._version)
+        record["metadata"] |= {"uid": f"uid-{name}", "resourceVersion": str(self._version)}
         self.kept[name] = record
         self.writes.append((name, record["spec"]["holderIdentity"]))
         self._lose(request, "after")

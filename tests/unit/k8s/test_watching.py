@@ -215,7 +215,7 @@ def test_an_invalid_list_is_a_problem_and_not_an_empty_cluster() -> None:
         task = asyncio.create_task(watch.run())
         await until(lambda: watch.synced)
         task.cancel()
-        assert problems[0] == "/api/v1/pods: no list of Pod"
+        assert problems[0].startswith("/api/v1/pods: the answer is no PodList: ")
 
     run(scenario)
 
@@ -485,7 +485,8 @@ def test_a_sink_of_dicts_reports_changes() -> None:
     sink = DictSink(lambda kind, before, after: changes.append((before, after)))
     sink.begin_list("Pod")
     item = {"metadata": {"name": "a", "namespace": "team"}}
-    assert sink.list_page("Pod", json.dumps({"items": [item]}).encode()).items == 1
+    page = {"kind": "PodList", "metadata": {"resourceVersion": "1"}, "items": [item]}
+    assert sink.list_page("Pod", json.dumps(page).encode()).items == 1
     sink.end_list("Pod")
     sink.watch_bytes("Pod", event("MODIFIED", "a", 3))
     assert sink.watch_bytes("Pod", event("MODIFIED", "a", 3)).version == "3"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 import kai
+from kai.admission.finding import dotted
 from kai.linting import Finding, lint
 from kai.queues import unlimited
 
@@ -215,6 +217,23 @@ def test_values_that_are_not_texts(value: Any) -> None:
     assert [each.code for each in found] == ["not-text"]
 
 
+@pytest.mark.parametrize(
+    ("amount", "message"),
+    [
+        (None, "limit of nvidia.com/gpu has no value"),
+        (True, "limit of nvidia.com/gpu is true, which is not a quantity"),
+        ([1], "limit of nvidia.com/gpu is [1], which is not a quantity"),
+        ("many", "limit of nvidia.com/gpu is 'many', which is not a quantity"),
+    ],
+)
+def test_messages_have_the_words_of_yaml(amount: Any, message: str) -> None:
+    given = pod(None, {"name": "a", "resources": {"limits": {"nvidia.com/gpu": amount}}})
+    assert only(given).message == message
+    [left_out] = kai.load(json.dumps(given).encode()).rejected
+    assert left_out.message == message
+    assert "is null: the API server requires" in only(pod({"own": None})).message
+
+
 def test_labels_as_annotations_and_annotations_as_labels() -> None:
     assert codes(pod({"kai.scheduler/queue": "test"}, labels={})) == [
         ("queue-annotation", "metadata.annotations[kai.scheduler/queue]")
@@ -223,6 +242,128 @@ def test_labels_as_annotations_and_annotations_as_labels() -> None:
     assert only(pod(labels={**QUEUE, **HALF})).code == "annotation-as-label"
     odd = pod(labels={**QUEUE, "kai.scheduler/preemptibility": "yes"})
     assert only(odd).code == "preemptibility-unknown"
+
+
+ODD_TRUTHS = ["yes", "TRUE", "", "false ", "False", "1"]
+
+
+@pytest.mark.parametrize("value", ODD_TRUTHS)
+@pytest.mark.parametrize("key", ["kai.scheduler/movable", "kai.scheduler/skip-podgrouper", "mps"])
+def test_an_annotation_that_is_true_or_false_has_no_other_value(key: str, value: str) -> None:
+    given = {**HALF, key: value}
+    finding = only(pod(given))
+    assert (finding.code, finding.path) == ("annotation-value", dotted(finding.at))
+    assert finding.at == ("metadata", "annotations", key)
+    assert finding.fix == 'write "true" or "false"'
+    plan = kai.Scheduler().plan(kai.load(json.dumps(pod(given)).encode()))
+    assert [each for each in plan.warnings if f'{key} is "{value}"' in each and finding.fix in each]
+
+
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_true_and_false_are_values_of_an_annotation(value: str) -> None:
+    assert lint(pod({**HALF, "kai.scheduler/movable": value, "mps": value})) == []
+
+
+def test_a_workload_does_not_say_whether_its_pods_can_be_moved() -> None:
+    assert only(job({"kai.scheduler/movable": "true"})).code == "annotation-ignored"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("kai.scheduler/topology-balanced", "yes"),
+        ("kai.scheduler/topology-min-domains", "two"),
+        ("kai.scheduler/topology-max-domains", "0.5"),
+        ("kai.scheduler/run-time-estimate", "5"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["Pod", "Job"])
+def test_annotations_that_a_pod_group_cannot_have(kind: str, key: str, value: str) -> None:
+    manifest = {"Pod": pod, "Job": job}[kind]({key: value})
+    finding = only(manifest)
+    assert (finding.code, finding.path) == ("value-refused", f"metadata.annotations[{key}]")
+    [left_out] = kai.load(json.dumps(manifest).encode()).rejected
+    assert left_out.message == finding.message
+
+
+# ---- names ---------------------------------------------------------------------------------------
+
+ODD_NAMES = ["My Pod", "a/b", "a_b", "-a", "a-", "a..b", ".a", "ä", "a\n", "n" * 254]
+KINDS_BY_VERSION = {
+    "Pod": "v1",
+    "Node": "v1",
+    "Job": "batch/v1",
+    "PodGroup": "scheduling.run.ai/v2alpha2",
+    "Queue": "scheduling.run.ai/v2",
+}
+
+
+def named(kind: str, **metadata: str) -> dict[str, Any]:
+    if kind == "Queue":
+        [_, manifest] = unlimited("team-a")
+        manifest["spec"]["parentQueue"] = "default-parent-queue"
+    else:
+        manifest = {"Pod": pod, "Job": job}.get(kind, lambda: {"spec": {}, "status": {}})()
+    return {**manifest, "apiVersion": KINDS_BY_VERSION[kind], "kind": kind, "metadata": metadata}
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+@pytest.mark.parametrize("kind", KINDS_BY_VERSION)
+def test_a_name_that_the_api_server_refuses(kind: str, name: str) -> None:
+    manifest = named(kind, name=name)
+    [finding] = [each for each in lint(manifest) if each.refused]
+    assert (finding.code, finding.path) == ("name-refused", "metadata.name")
+    [left_out] = kai.load(json.dumps(manifest).encode()).rejected
+    assert (left_out.kind, left_out.field) == (kind, "metadata.name")
+    assert left_out.message.startswith(finding.message)
+
+
+@pytest.mark.parametrize("name", ["a", "train-1", "gpu.node-1.example", "0", "n" * 253])
+@pytest.mark.parametrize("kind", KINDS_BY_VERSION)
+def test_a_name_that_the_api_server_accepts(kind: str, name: str) -> None:
+    manifest = named(kind, name=name)
+    assert not [each for each in lint(manifest) if each.refused]
+    assert kai.load(json.dumps(manifest).encode()).rejected == ()
+
+
+def test_the_start_of_a_generated_name_and_the_namespace_are_checked() -> None:
+    assert not [each for each in lint(named("Pod", generateName="train-")) if each.refused]
+    for member, value in (("generateName", "My-"), ("namespace", "Team_A"), ("namespace", "a.b")):
+        manifest = named(
+            "Pod", **({"name": "p"} if member == "namespace" else {}), **{member: value}
+        )
+        [finding] = [each for each in lint(manifest) if each.refused]
+        assert (finding.code, finding.path) == ("name-refused", f"metadata.{member}")
+        assert f'"{value}"' in finding.message
+        assert [each.field for each in kai.load(json.dumps(manifest).encode()).rejected] == [
+            finding.path
+        ]
+
+
+def test_names_of_other_kinds_follow_other_rules() -> None:
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role"}
+    assert lint({**role, "metadata": {"name": "system:node"}}) == []
+
+
+@pytest.mark.parametrize("kind", KINDS_BY_VERSION)
+def test_different_objects_of_one_name(kind: str) -> None:
+    """The plan leaves both out, and lint reports all but the first."""
+    first, second = named(kind, name="x"), named(kind, name="x", uid="other")
+    found = [each for each in lint([first, second, first]) if each.refused]
+    assert [(each.code, each.path, each.at[0]) for each in found] == [
+        ("name-twice", "metadata.name", 1),
+        ("name-twice", "metadata.name", 2),
+    ]
+    [left_out] = kai.load(json.dumps([first, second, first]).encode()).rejected
+    assert found[0].message == f"x {left_out.message}"
+    assert not [each for each in lint([first, first]) if each.refused]
+
+
+def test_objects_of_one_name_differ_in_kind_or_namespace() -> None:
+    pods = [named("Pod", name="x", namespace=space) for space in ("a", "b")]
+    assert not [each for each in lint([*pods, named("Job", name="x")]) if each.refused]
+    same = [named("Pod", name="x"), named("Pod", name="x", namespace="default")]
+    assert [each.code for each in lint(same) if each.refused] == ["name-twice"]
 
 
 def test_misspelt_keys() -> None:
@@ -547,7 +688,8 @@ def test_pod_templates_of_unknown_kinds_are_read() -> None:
 
 
 def test_lists_are_checked() -> None:
-    finding = only({"kind": "List", "items": [job(), job(HALF)]})
+    other = {**job(), "metadata": {"name": "other", "labels": QUEUE}}
+    finding = only({"kind": "List", "items": [other, job(HALF)]})
     assert finding.at[:2] == ("items", 1)
     assert "Job j" in str(finding)
 

@@ -89,6 +89,18 @@ class FakeCluster:
     def delete(self, kind: str, name: str) -> None:
         self._do(self._delete(kind, name))
 
+    def lose(self, kind: str, name: str) -> None:
+        """Deletes an object, and no watch shows it."""
+        del self._objects[kind][name]
+        self._version += 1
+
+    def go_back(self, version: int) -> None:
+        """As if its etcd was restored from a backup: the next changes count from here."""
+        self._version = version
+        for objects in self._objects.values():
+            for each in objects.values():
+                each["metadata"]["resourceVersion"] = str(version)
+
     def cut(self) -> None:
         """Ends all watches."""
         self._do(self._cut())
@@ -105,12 +117,14 @@ class FakeCluster:
     async def _discover(self, request: web.Request) -> web.StreamResponse:
         kinds = sorted(VERSIONED - self.lacks)
         served = [{"kind": each, "name": RESOURCES[each].plural} for each in kinds]
+        listed = {"kind": "APIResourceList", "resources": served}
         if request.path.endswith(("/v1", "/v1beta1")):
             if not request.path.endswith(f"/{self.claims_version}"):
                 return _status(404, "not found")
-            return web.json_response({"resources": served})
+            return web.json_response(listed)
         version = {"version": self.claims_version}
-        return web.json_response({"versions": [version], "preferredVersion": version})
+        group = {"kind": "APIGroup", "versions": [version], "preferredVersion": version}
+        return web.json_response(group)
 
     async def _put(self, objects: tuple[Object, ...]) -> None:
         for each in objects:
@@ -118,6 +132,7 @@ class FakeCluster:
             self._version += 1
             known = self._objects[kind].get(name)
             each["metadata"]["resourceVersion"] = str(self._version)
+            each["metadata"].setdefault("uid", f"uid-of-{name}")
             self._objects[kind][name] = each
             self._send_event(kind, "MODIFIED" if known else "ADDED", each)
             namespace = each["metadata"].get("namespace", "")
@@ -160,9 +175,14 @@ class FakeCluster:
             )
         if watches:
             return await self._stream(kind, request)
-        metadata = {"resourceVersion": str(self._version)}
+        metadata: Object = {"resourceVersion": str(self._version)}
         items = list(self._objects[kind].values())
-        return web.json_response({"kind": f"{kind}List", "metadata": metadata, "items": items})
+        if left := len(items) - int(request.query.get("limit", len(items))):
+            metadata |= {"continue": "more", "remainingItemCount": left} if left > 0 else {}
+            items = items[:-left] if left > 0 else items
+        only_metadata = "PartialObjectMetadataList" in request.headers["Accept"]
+        of = "PartialObjectMetadata" if only_metadata else kind
+        return web.json_response({"kind": f"{of}List", "metadata": metadata, "items": items})
 
     async def _stream(self, kind: str, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()

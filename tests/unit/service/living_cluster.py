@@ -41,8 +41,8 @@ class LivingCluster(FakeCluster):
 
     async def _created(self, kind: str, request: web.Request) -> web.StreamResponse:
         made = await request.json()
+        made["metadata"].setdefault("uid", f"uid-of-{made['metadata']['name']}")
         if kind in self._objects:
-            made["metadata"].setdefault("uid", f"uid-of-{made['metadata']['name']}")
             await self._put(({**made, "kind": kind},))
         return web.json_response(made, status=201)
 
@@ -61,7 +61,7 @@ class LivingCluster(FakeCluster):
             "status": {"phase": "Running"},
         }
         await self._put((merged(pod, patch),))
-        return web.json_response({"kind": "Status", "code": 201}, status=201)
+        return web.json_response({"kind": "Status", "status": "Success"}, status=201)
 
     async def _deleted(self, name: str) -> web.StreamResponse:
         gone = self._objects["Pod"][name]

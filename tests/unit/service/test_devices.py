@@ -62,7 +62,7 @@ def test_no_devices_give_an_empty_list(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_library_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InvalidInputError, match=r"pip install 'kai-sched\[nvml\]'"):
+    with pytest.raises(InvalidInputError, match="pip install nvidia-ml-py"):
         shown(monkeypatch, None)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from test_truth import World, group, node, places, pod
+from test_truth import World, group, node, places, pod, victims
 
+from kai.api.writes import Outcome, Result
 from kai.controllers.verdicts.groups import NOT_READY_S
 from kai.service.options import Options
 
@@ -87,3 +89,49 @@ def test_a_pod_keeps_its_group_annotation_if_its_job_is_missing() -> None:
     [reference] = world.turn().grouped.needs
     [binding] = world.turn(owners=[(reference, None)]).bindings
     assert (binding.group, binding.names_group) == ("mine", True)
+
+
+REFUSED = Outcome(Result.FAILED, 403, "Forbidden", "exceeded quota")
+
+
+def refused(world: World, name: str) -> dict[str, Any]:
+    """The inputs of the next turn after the creation of the pod's group was refused."""
+    turn = world.turn()
+    [change] = [each for each in turn.grouped.groups if each.name.startswith(f"team/pg-{name}-")]
+    made = [each.assumption for each in (*turn.bindings, *turn.removals)]
+    return {"answers": [(replace(change.write(), about=None), REFUSED)], "forgotten": made}
+
+
+def test_a_group_that_cannot_be_created_leaves_the_room_to_others() -> None:
+    options = Options(roles=("scheduler", "pod-grouper"))
+    world = World(options, Node=[node("n1", gpus=1)], Pod=[alone("a")])
+    answers = refused(world, "a")
+    world.event("ADDED", "Pod", alone("b"))
+    assert places(world.turn(**answers)) == {"team/b": "n1"}
+    assert [*world.planner.state().groups] == ["team/pg-b-uid-b"], "as in snapshots"
+
+
+def test_pods_are_placed_again_when_their_group_is_created_at_last() -> None:
+    options = Options(roles=("scheduler", "pod-grouper"))
+    world = World(options, Node=[node("n1", gpus=1)], Pod=[alone("a")])
+    answers = refused(world, "a")
+    assert places(world.turn(**answers)) == {}
+    [(write, _)] = answers["answers"]
+    assert places(world.turn(answers=[(write, Outcome(Result.DONE, 201))])) == {}, "not shown yet"
+    manifest = {**write.body, "kind": "PodGroup"}
+    world.event("ADDED", "PodGroup", {**manifest, "metadata": {**manifest["metadata"], "uid": "g"}})
+    assert places(world.turn()) == {"team/a": "n1"}
+
+
+def test_no_pod_is_evicted_again_for_a_group_that_cannot_be_created() -> None:
+    running = pod("low", on="n1", phase="Running")
+    classes = [
+        {"metadata": {"name": name}, "value": value} for name, value in (("low", 10), ("high", 90))
+    ]
+    groups = [{**group("g"), "spec": {**group("g")["spec"], "priorityClassName": "low"}}]
+    waits = alone("a", priorityClassName="high")
+    lists = {"Node": [node("n1", gpus=1)], "PodGroup": groups, "PriorityClass": classes}
+    world = World(Options(roles=("scheduler", "pod-grouper")), Pod=[running, waits], **lists)
+    answers = refused(world, "a")
+    assert answers["forgotten"], "the pod is evicted in the first plan"
+    assert victims(world.turn(**answers)) == []

@@ -20,7 +20,7 @@ from kai.k8s.clock import Clock
 from kai.service.log import Log
 from kai.service.numa_exporter import Exporter, ExporterOptions
 
-POD = "/api/v1/namespaces/team/pods/a"
+POD = "/api/v1/namespaces/team/pods/a/status"
 GPUS = [container([("nvidia.com/gpu", ["0", "1"], [1])], [0])]
 TEXT = '[{"zone":"node-0","amount":{"cpu":"1"}},{"zone":"node-1","amount":{"nvidia.com/gpu":"2"}}]'
 
@@ -86,9 +86,7 @@ def test_a_placement_is_written_once_and_again_when_it_changes(tmp_path: Path) -
 def test_annotations_that_others_changed_are_repaired(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         metadata = {"namespace": "team", "name": "a", "annotations": {"x": "y"}}
-        world.api.on(
-            "GET", "/api/v1/pods", ok({"kind": "PodList", "items": [{"metadata": metadata}]})
-        )
+        world.api.on("GET", "/api/v1/pods", ok({"items": [{"metadata": metadata}]}))
         world.kubelet.data = answer(("team/a", GPUS))
         await until(lambda: len(world.written) >= 2)
         assert set(world.written) == {TEXT}

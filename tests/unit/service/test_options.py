@@ -46,6 +46,15 @@ def test_the_role_binder_has_the_lease_of_kais_binder() -> None:
     )
 
 
+def test_the_lease_of_a_node_pool_has_a_name_that_the_api_server_accepts() -> None:
+    """The value of a label may have upper-case letters; the name of a lease must not."""
+    [first] = Options(roles=("scheduler",), node_pool="Pool_A").leases()
+    [second] = Options(roles=("scheduler",), node_pool="pool_a").leases()
+    assert first.startswith("kai-scheduler-pool-a-")
+    assert second.startswith("kai-scheduler-pool-a-")
+    assert first != second
+
+
 def test_the_command_line_sets_the_times_of_leases() -> None:
     arguments = ["all", "--leader-elect-lease-duration", "5"]
     error = CliRunner().invoke(command, arguments).exception

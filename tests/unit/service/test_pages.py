@@ -59,3 +59,10 @@ def test_an_unreachable_server_is_one_sentence() -> None:
 )
 def test_only_this_machine_gets_the_archive(address: str | None, is_one: bool) -> None:
     assert _is_loopback(address) == is_one
+
+
+@pytest.mark.parametrize("port", ["99999", "65536", "9" * 5000])
+def test_a_port_that_does_not_exist_is_one_sentence(port: str) -> None:
+    pages = Pages(Metrics(), str, str, None)
+    with pytest.raises(kai.KaiError, match=r"--listen-address: port 9?\d+ is larger than 65535"):
+        asyncio.run(pages.start(f"127.0.0.1:{port}"))

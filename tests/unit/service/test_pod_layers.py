@@ -71,6 +71,23 @@ def test_layers_of_a_pod_that_waits_for_room() -> None:
     assert report.waits_for.what == "room"
 
 
+def test_a_request_for_a_part_of_a_gpu_is_shown_once() -> None:
+    """It said "asks for: nothing" before the fraction."""
+
+    def about(claims: Any = None, **annotations: str) -> dict[str, str]:
+        metadata = {"name": "a", "namespace": "team", "annotations": annotations}
+        spec = {"schedulerName": "kai-scheduler", "resourceClaims": claims, "containers": []}
+        shown = layer(report_of(replace(FACTS, pod={"metadata": metadata, "spec": spec})), "pod")
+        return {key: shown[key] for key in shown if key not in ("phase", "scheduler")}
+
+    half = {"gpu-fraction": "0.5"}
+    assert about(**half) == {"asks_for": "gpu-fraction 0.5"}
+    two = about(**half, **{"gpu-fraction-num-devices": "2"})
+    assert two == {"asks_for": "gpu-fraction 0.5 on 2 GPUs"}
+    assert about(claims=[{"name": "gpu"}]) == {"claims": "gpu"}
+    assert about() == {"asks_for": "nothing"}
+
+
 def test_events_are_in_order_and_the_oldest_are_counted() -> None:
     found = tuple(event(second, "Pod", f"R{second}", count=second) for second in range(1, 14))
     report = report_of(replace(FACTS, events=found))
@@ -122,6 +139,12 @@ def test_rows_for_a_table_have_their_layer() -> None:
         ("preemption_delay", {"until": "01:00"}, "time", "only after 01:00"),
         ("queue_not_leaf", {}, "queue", "The queue q has child queues"),
         ("volume_not_ready", {}, "volume", "its volumes"),
+        ("no_free_devices", {}, "room", "It waits for devices that its claims request."),
+        (
+            "no_free_devices",
+            {"refusals": ({"error": "the search for devices took more than 23000 steps"},)},
+            *("room", "set the switch claim_budgets of the scheduler to kai"),
+        ),
         (
             "not_ready",
             {"pod_sets": ({"subgroup": "w", "minimum": 3, "exist": 1},)},
@@ -135,6 +158,43 @@ def test_each_reason_has_its_sentence(
     found = report_of(replace(FACTS, verdict=waiting(reason, **about))).waits_for
     assert found.what == what
     assert message in found.sentence
+
+
+LOST = (
+    "Workload lost the room of the last pods that were evicted for it (2 times in a row) and may"
+    " not trigger evictions before 2026-01-01T01:00:20Z."
+)
+AVOIDED = " Nodes that refused a pod of this pod group are avoided for now: gpu-1.b, n2."
+
+
+def held(verdict: Verdict, message: str, *, now_ns: int = NOW) -> tuple[str, str]:
+    """The answer for a pod whose condition has this message of the running scheduler."""
+    told = pod()
+    told["status"]["conditions"] = [
+        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    ]
+    found = report_of(replace(FACTS, pod=told, verdict=verdict, now_ns=now_ns)).waits_for
+    return found.what, found.sentence
+
+
+def test_the_answer_agrees_with_the_memory_of_the_running_scheduler() -> None:
+    """A plan does not know it; the answer contradicted the condition of the pod."""
+    what, sentence = held(waiting("not_enough_gpus"), LOST + AVOIDED)
+    assert what == "room"
+    assert sentence.endswith(
+        "The running scheduler evicts no pods for it before 2026-01-01T01:00:20Z. The running"
+        " scheduler avoids nodes that refused a pod of its group for now: gpu-1.b, n2."
+    )
+    later = NOW + 60 * 10**9
+    assert "evicts no pods" not in held(waiting("not_enough_gpus"), LOST, now_ns=later)[1]
+    known = waiting("preemption_delay", until="2026-01-01T01:00:20Z")
+    assert "evicts no pods" not in held(known, LOST)[1]
+
+
+def test_a_node_that_the_scheduler_avoids_is_not_promised() -> None:
+    what, sentence = held(Verdict("bind", "n2", waiting("x").group), AVOIDED)
+    assert (what, sentence[:28]) == ("time", "It waits for another node. T")
+    assert held(Verdict("bind", "n3", waiting("x").group), AVOIDED)[0] == "scheduler"
 
 
 def test_another_reason_is_explained_as_kai_plan_does() -> None:

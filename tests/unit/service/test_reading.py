@@ -7,13 +7,14 @@ from typing import Any
 
 from kai.k8s.clock import Clock
 from kai.k8s.sinks import DictSink
+from kai.k8s.versions import Versions
 from kai.service.options import Options
 from kai.service.reading import Reading, Traffic
 
 
 def test_traffic_of_earlier_watches_is_added() -> None:
     """A process that starts leading lists pods again with a new watch; counters only increase."""
-    client: Any = SimpleNamespace(clock=Clock())
+    client: Any = SimpleNamespace(clock=Clock(), versions=Versions())
     reading = Reading(client, DictSink(), Options(), lambda: None)
     for number in range(1, 4):
         watch = reading.watch("Pod")

@@ -61,6 +61,17 @@ def test_the_reason_to_wait_for_leadership_is_logged_once() -> None:
     assert it.look() == []
 
 
+def test_a_webhook_that_refuses_the_lease_has_a_fix() -> None:
+    it = Logged()
+    text = 'admission webhook "w" denied the request: no leases here'
+    it.election.problem = f"https://10.0.0.1:6443: {text}"
+    [line] = it.look()
+    assert line.startswith("warning kai: waiting to lead why=")
+    assert "refuses it: no leases here" in line
+    assert " fix=" in line
+    assert it.look() == []
+
+
 def test_failed_and_unanswered_writes_are_reported() -> None:
     it = Logged()
     it.reports.answered(WRITE, Outcome(Result.DONE, 200))

@@ -14,6 +14,7 @@ from fake_api import FakeApi, QuickClock, status
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.binding import Binding
 from kai.controllers.grouper import Reference
+from kai.controllers.unshown import READ_AFTER_S
 from kai.install import access
 from kai.k8s.answers import Denial, denial
 from kai.service.kinds import needed_by, watched_by
@@ -276,6 +277,10 @@ def test_a_status_that_was_not_written_is_computed_again() -> None:
     for write in first:
         statuses.answered(2, write, Outcome(Result.DONE, 200))
         statuses.answered(2, BINDING, DENIED)
+    # No watch shows them, although they were accepted: they are computed again.
+    assert statuses.wake() == 2 + READ_AFTER_S
+    assert statuses.due(2 + READ_AFTER_S) == []
+    assert statuses.due(3 + READ_AFTER_S) == first
     assert statuses.wake() is None
 
 
@@ -293,8 +298,7 @@ def test_a_role_uses_exactly_its_rights_to_list_and_watch(role: str) -> None:
 
 
 def test_all_watched_kinds_are_needed_first() -> None:
-    pods = {"Pod", "PodGroup", "PriorityClass", "ResourceClaim"}
-    assert needed_by(["queue-controller"]) == {*pods, "Queue"}
+    assert needed_by(["queue-controller"]) == {"PodGroup", "Queue"}
     assert watched_by(ROLES) == watched_by(["scheduler"])
     assert needed_by(ROLES) == set(watched_by(ROLES))
 

@@ -234,6 +234,100 @@ def test_a_pod_that_fails_by_itself_excludes_no_node() -> None:
     assert places(world.turn()) == {"team/a2": "n1"}
 
 
+# ---- refused bindings ----------------------------------------------------------------------------
+
+
+def refused(turn: Turn) -> dict[str, Any]:
+    """The inputs after the API server refused the only binding of a turn, which is held back for
+    now."""
+    [binding] = turn.bindings
+    why = "the policy allows no pod here"
+    return {"refused": [(binding, why)], "forgotten": (binding.assumption,)}
+
+
+def test_a_group_avoids_a_node_to_which_it_could_not_be_bound() -> None:
+    world = World(Node=[node("n1"), node("n2")], PodGroup=[group("g"), group("h")], Pod=[pod("a")])
+    turn = world.turn()
+    assert places(turn) == {"team/a": "n1"}
+    world.event("ADDED", "Pod", pod("b", "h", gpus=2))
+    turn = world.turn(**refused(turn))
+    assert places(turn) == {"team/a": "n2", "team/b": "n1"}  # the other group may use the node
+    [line] = turn.lines
+    assert (line.level, line.message) == ("warning", "a binding to a node was refused")
+    where = {
+        "node": "n1",
+        "pod": "team/a",
+        "group": "team/g",
+        "why": "the policy allows no pod here",
+    }
+    assert line.fields == {**where, "avoided_for_s": 10}
+
+
+def messages(turn: Turn, kind: str = "Pod") -> list[str]:
+    """In the conditions that a turn writes on pods or on pod groups."""
+    found = []
+    for write in turn.writes:
+        if write.kind == kind and isinstance(write.body, dict):
+            status = write.body["status"]
+            conditions = status.get("conditions") or status.get("schedulingConditions") or ()
+            found += [each["message"] for each in conditions]
+    return found
+
+
+def test_the_messages_of_a_pod_and_its_group_name_the_nodes_that_they_avoid() -> None:
+    world = World(Node=[node("n1"), node("n2", gpus=0)], PodGroup=[group("g")], Pod=[pod("a")])
+    turn = world.turn(**refused(world.turn()))
+    assert places(turn) == {}
+    avoids = "Nodes that refused a pod of this pod group are avoided for now: n1."
+    [text] = messages(turn)
+    assert text.endswith(f"Pod's node affinity/selector. {avoids}")
+    [text] = messages(turn, "PodGroup")
+    assert text.endswith(avoids)
+
+
+def test_a_message_names_some_of_many_avoided_nodes() -> None:
+    world = World(Node=[node(f"n{i}") for i in range(7)], PodGroup=[group("g")], Pod=[pod("a")])
+    turn = world.turn()
+    for _ in range(7):
+        turn = world.turn(**refused(turn))
+    assert places(turn) == {}
+    assert [each.partition("now: ")[2] for each in messages(turn)] == [
+        "n0, n1, n2, n3, n4 and 2 more."
+    ]
+
+
+def test_other_messages_are_unchanged() -> None:
+    world = World(
+        Node=[node("n1")], PodGroup=[group("g"), group("h")], Pod=[pod("a"), pod("b", "h", gpus=9)]
+    )
+    turn = world.turn()
+    [before] = messages(turn)
+    turn = world.turn(**refused(turn))
+    assert [each for each in messages(turn) if "avoided" not in each] == []
+    assert "avoided" not in before
+
+
+def test_a_node_that_refuses_again_is_avoided_for_longer() -> None:
+    world = World(Node=[node("n1")], PodGroup=[group("g")], Pod=[pod("a")])
+    turn, waits = world.turn(), []
+    for _ in range(7):
+        assert places(world.turn(**refused(turn))) == {}
+        waited = 0
+        while not (turn := world.turn(after=5.0)).bindings:
+            waited += 5
+        waits.append(waited + 5)
+    assert waits == [10, 20, 40, 80, 160, 320, 320]
+
+
+def test_a_pod_without_a_group_in_the_cluster_avoids_no_node() -> None:
+    """It was deleted meanwhile."""
+    world = World(Node=[node("n1")], PodGroup=[group("g")], Pod=[pod("a")])
+    turn = world.turn()
+    world.event("DELETED", "Pod", pod("a"))
+    after = world.turn(**refused(turn))
+    assert (after.lines, places(after)) == ([], {})
+
+
 # ---- evictions -----------------------------------------------------------------------------------
 
 

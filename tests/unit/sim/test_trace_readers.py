@@ -10,7 +10,8 @@ import pytest
 
 from kai.errors import InvalidInputError
 from kai.sim import traces
-from kai.sim.traces.trace import equal_pods, even_queues
+from kai.sim.cutting import equal_pods
+from kai.sim.traces.trace import even_queues
 from kai.sim.workload import Job, NodePool, Queue, Workload
 
 PHILLY = """timestamp,duration,num_gpus,gpu_time,cluster

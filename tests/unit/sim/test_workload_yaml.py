@@ -164,6 +164,10 @@ def test_nodes_may_be_in_another_file(tmp_path: Path) -> None:
          "such as 90m or 2h"),
         (("arrival: 2h", "arrival: -5"), "jobs.train.arrival: is -5 instead of a duration such as "
          "90m or 2h"),
+        (("arrival: 2h", "arrival: 1000000d"), "jobs.train.arrival: '1000000d' is longer than the "
+         "longest time, 106,751 days"),
+        (("memory: 3Gi", "memory: 1e999"), "jobs.train.memory: is '1e999' instead of an amount "
+         "such as 2 or 16Gi"),
         (("    duration: 90m\n", ""), "jobs.train: has no duration"),
         (("gpu: 2\n", "gpu: 1.5\n"),
          "jobs.train.gpu: is 1.5: write a whole number or a part of one GPU"),

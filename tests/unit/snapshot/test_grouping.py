@@ -79,8 +79,14 @@ def test_a_job_may_set_its_minimum_of_pods() -> None:
     assert groups(load(workload("StatefulSet", annotations=given)))["pg-w"]["minMember"] == 1
     run = workload("Job", annotations=given, ownerReferences=[{"kind": "CronJob", "name": "c"}])
     assert groups(load(run))["pg-w"]["minMember"] == 1
-    cluster = load(workload("Job", annotations={"kai.scheduler/batch-min-member": "two"}))
-    assert "'two' is not a number of pods, on Job w" in str(cluster.rejected[0])
+
+
+@pytest.mark.parametrize("minimum", ["two", "٢", "-1", "1_000", "", "9" * 5000])
+def test_a_minimum_of_pods_that_is_not_a_number_is_refused(minimum: str) -> None:
+    cluster = load(workload("Job", annotations={"kai.scheduler/batch-min-member": minimum}))
+    assert cluster.rejected
+    for each in cluster.rejected:
+        assert each.message == f"{minimum!r} is not a number of pods, on Job w"
 
 
 @pytest.mark.parametrize(

@@ -95,3 +95,72 @@ def test_nested_lists_are_flattened() -> None:
     inner = {"kind": "PodList", "items": [json.loads('{"metadata": {"name": "p"}, "spec": {}}')]}
     text = json.dumps({"kind": "List", "apiVersion": "v1", "items": [[inner], inner]})
     assert len(kai.load(text.encode()).objects["pods"]) == 1
+
+
+# ---- inputs without objects ----------------------------------------------------------------------
+
+EMPTY = {
+    "kubectl's List": "apiVersion: v1\nitems: []\nkind: List\nmetadata: {resourceVersion: ''}\n",
+    "a PodList": '{"apiVersion": "v1", "kind": "PodList", "items": []}',
+    "a list of KAI's kind": "{apiVersion: scheduling.run.ai/v2, kind: QueueList, items: []}",
+    "a list of an unknown kind": "{apiVersion: example.com/v1, kind: WidgetList, items: []}",
+    "items that are null": '{"kind": "PodList", "apiVersion": "v1", "items": null}',
+    "no items": "{kind: List, apiVersion: v1, metadata: {}}",
+    "a List of empty Lists": "{kind: List, items: [{kind: PodList, items: []}]}",
+    "an array": "[]",
+    "two empty Lists": "{kind: List, items: []}\n---\n{kind: PodList, items: []}",
+    "a comment": "# nothing here",
+    "a comment and a separator": "# nothing here\n---\n",
+    "separators": "---\n---\n",
+    "null": "null",
+}
+
+
+@pytest.mark.parametrize("content", EMPTY.values(), ids=EMPTY)
+def test_an_input_without_objects_changes_nothing_beside_others(
+    tmp_path: Path, content: str
+) -> None:
+    path = tmp_path / "empty.yaml"
+    path.write_text(content)
+    cluster = kai.load([NODE.encode(), path], strict=True)
+    assert len(cluster.objects["nodes"]) == 1
+    assert cluster.objects["pods"] == cluster.objects.get("podGroups", []) == []
+
+
+@pytest.mark.parametrize("content", EMPTY.values(), ids=EMPTY)
+def test_an_input_without_any_object_is_an_empty_cluster_with_a_warning(
+    tmp_path: Path, content: str
+) -> None:
+    path = tmp_path / "empty.yaml"
+    path.write_text(content)
+    cluster = kai.load([path, content.encode()])
+    assert cluster.counts["nodes"] == 0
+    assert not cluster.rejected
+    plan = kai.Scheduler().plan(cluster, now="2026-01-01T00:00:00Z")
+    assert list(plan.warnings) == [f"there are no objects in {path}, the input"]
+    with pytest.raises(kai.InvalidClusterError, match="there are no objects in"):
+        kai.load(path, strict=True)
+
+
+def test_an_empty_list_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = io.TextIOWrapper(io.BytesIO(EMPTY["kubectl's List"].encode()))
+    monkeypatch.setattr("sys.stdin", empty)
+    assert kai.load(["-", NODE.encode()]).counts["nodes"] == 1
+
+
+def test_an_empty_list_beside_a_snapshot_is_no_cluster_of_its_own(directory: Path) -> None:
+    [snapshot_] = kai.load_all([directory / "a.json", EMPTY["a PodList"].encode()])
+    assert snapshot_.name == str(directory / "a.json")
+
+
+def test_an_empty_list_is_added_to_a_cluster() -> None:
+    cluster = kai.Cluster().queue("vision").node("n1", gpus=8)
+    before = cluster.to_snapshot()
+    assert kai.load(EMPTY["a PodList"].encode(), into=cluster) is cluster
+    assert cluster.to_snapshot() == before
+
+
+@pytest.mark.parametrize("content", ["", " \n", "just words", "{kind: List, items: [text]}"])
+def test_a_text_without_objects_is_refused_or_rejected(content: str) -> None:
+    with pytest.raises(kai.InvalidInputError, match="is neither a Kubernetes object nor a KAI"):
+        kai.load([NODE.encode(), content.encode()][1:])

@@ -183,7 +183,7 @@ def test_a_saved_cluster_keeps_the_pods_it_has() -> None:
     [
         ({"replicas": -1}, "Deployment default/w: spec.replicas: is -1, not a number of pods"),
         ({"replicas": "2"}, "spec.replicas: is '2'"),
-        ({"replicas": True}, "spec.replicas: is True"),
+        ({"replicas": True}, "spec.replicas: is true"),
         ({"replicas": 10**9}, "kai creates at most 100000 pods per workload"),
         ({"template": None}, "spec.template.spec: is missing"),
         ({"template": {"spec": []}}, "spec.template.spec: is missing"),
@@ -201,3 +201,21 @@ def test_an_existing_pod_is_not_overwritten() -> None:
         "Pod default/w-0: metadata.name: has the name of a pod that kai creates for Deployment w"
     ]
     assert len(cluster.objects["pods"]) == 2
+
+
+def test_pods_of_a_job_without_retries_are_not_movable() -> None:
+    def annotations(job: dict[str, Any], *given: dict[str, Any]) -> list[Any]:
+        found = load(job, *given).objects["pods"]
+        return [each["metadata"]["annotations"].get("kai.scheduler/movable") for each in found]
+
+    assert annotations(workload("Job", backoffLimit=0)) == ["false"]
+    assert annotations(workload("Job", backoffLimit=1)) == [None]
+    assert annotations(workload("Job")) == [None]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "w", "controller": True}
+    metadata: dict[str, Any] = {"name": "p", "ownerReferences": [owner]}
+    pod = {"kind": "Pod", "metadata": metadata, "spec": {"containers": []}}
+    assert annotations(workload("Job", backoffLimit=0), pod) == ["false"]
+    metadata["annotations"] = {"kai.scheduler/movable": "true"}
+    assert annotations(workload("Job", backoffLimit=0), pod) == ["true"]
+    metadata["annotations"] = {"kai.scheduler/movable": "yes"}  # counts as absent
+    assert annotations(workload("Job", backoffLimit=0), pod) == ["false"]

@@ -285,8 +285,9 @@ void ClusterAssembler::AddClaims(const ClusterRows& rows,
         return !draft.row->extras->claims.empty() ||
                w_.extended.AnyOf(draft.row->spec->extended_requests);
       });
-  if (!any_used) return;
-  ClaimAssembler assembler(c_.nodes_, w_.node_rows, rows.ServesClaims(), &c_.names_, &c_.claims_);
+  if (!any_used) return w_.selectors->DropUnused();
+  ClaimAssembler assembler(c_.nodes_, w_.node_rows, rows.ServesClaims(), w_.selectors.get(),
+                           &c_.names_, &c_.claims_);
   assembler.AddClasses(classes);
   if (rows.ServesClaims()) slices = UniqueAndNamed(rows.slices, "ResourceSlice", &w_.rejections);
   assembler.AddSlices(slices, w_.directory);
@@ -317,6 +318,7 @@ void ClusterAssembler::AddClaims(const ClusterRows& rows,
   assembler.CountUses();
   for (size_t i = 0; i < pods_.size(); ++i)
     pods_[i].claims = assembler.NeedsOf(PodId(i), IsActiveUsed(pods_[i].status));
+  w_.selectors->DropUnused();
 }
 
 void ClusterAssembler::ClassifyNodes() {
@@ -355,7 +357,8 @@ void ClusterAssembler::AddPods(const ClusterRows& rows) {
                                    .config_maps = w_.config_maps.get(),
                                    .gpu_memory = &w_.gpu_memory,
                                    .affinity = w_.affinity.get(),
-                                   .numa = &w_.numa},
+                                   .numa = &w_.numa,
+                                   .extended = &w_.extended},
       &c_.pod_classes_);
   PodWriter writer(&c_.names_, &c_.pods_, &c_.pod_groups_, &c_.sub_groups_);
   Occupancy occupancy(&c_);

@@ -56,10 +56,9 @@ void ClusterWriters::OfferNode(NodeId node, const NodeRow& row, const NodeFacts&
 void ClusterWriters::ClassifyNode(NodeId node, const NodeRow& row, const NodeFacts& facts) {
   NodeColumns& nodes = cluster.nodes_;
   const auto claimed = dra_gpus.find(row.name);
-  const bool has_dra_gpus = claimed != dra_gpus.end() && claimed->second > 0;
   nodes.node_class[node] = cluster.node_classes_.Add(
-      NodeClassOf(row, facts, has_dra_gpus, labels, nodes.labels[node],
-                  nodes.allocatable[node][kGpuSlot.index()], &cluster.names_));
+      NodeClassOf(row, facts, claimed == dra_gpus.end() ? 0 : claimed->second, labels,
+                  nodes.labels[node], nodes.allocatable[node][kGpuSlot.index()], &cluster.names_));
   nodes.cpu_only[node] = cluster.node_classes_[nodes.node_class[node]].cpu_only ? 1 : 0;
 }
 

@@ -75,6 +75,8 @@ class ClusterWriters {
   CreationOrder creation;
   std::unique_ptr<GpusOfClaims> gpus_of_claims;
   ExtendedResources extended;
+  // Of resource claims. May be one that outlives the cluster.
+  std::shared_ptr<SelectorCache> selectors = std::make_shared<SelectorCache>();
   std::unique_ptr<Namespaces> namespaces;
   std::unique_ptr<AffinityTerms> affinity;
   std::unique_ptr<VolumeDesk> volumes;

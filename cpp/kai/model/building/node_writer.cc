@@ -53,7 +53,7 @@ void SetAllocatable(const NodeRow& row, const NodeFacts& facts, int64_t more_gpu
   gpus += static_cast<double>(dra_gpus);
 }
 
-NodeClass NodeClassOf(const NodeRow& row, const NodeFacts& facts, bool has_dra_gpus,
+NodeClass NodeClassOf(const NodeRow& row, const NodeFacts& facts, int64_t dra_gpus,
                       const NodeLabels& labels, const LabelSet& picked, double gpus,
                       Interner* names) {
   NodeClass node_class;
@@ -61,7 +61,8 @@ NodeClass NodeClassOf(const NodeRow& row, const NodeFacts& facts, bool has_dra_g
   node_class.state = facts.state;
   node_class.cpu_only = facts.mig == MigMode::kOff && gpus <= 0;  // spec 3 N16
   node_class.has_gpu_memory = facts.gpu_memory_mib.has_value();
-  node_class.has_dra_gpus = has_dra_gpus;
+  node_class.has_dra_gpus = dra_gpus > 0;
+  node_class.has_plugin_gpus = gpus > static_cast<double>(dra_gpus);
   node_class.mig = facts.mig;
   node_class.gpu_worker = facts.gpu_worker;
   node_class.cpu_worker = facts.cpu_worker;

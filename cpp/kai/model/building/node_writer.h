@@ -38,7 +38,7 @@ void NameNode(const NodeRow& row, const NodeFacts& facts, NodeId node, Interner*
 void SetAllocatable(const NodeRow& row, const NodeFacts& facts, int64_t more_gpus, int64_t dra_gpus,
                     const ResourceSlots& slots, NodeId node, NodeColumns* nodes);
 
-NodeClass NodeClassOf(const NodeRow& row, const NodeFacts& facts, bool has_dra_gpus,
+NodeClass NodeClassOf(const NodeRow& row, const NodeFacts& facts, int64_t dra_gpus,
                       const NodeLabels& labels, const LabelSet& picked, double gpus,
                       Interner* names);
 

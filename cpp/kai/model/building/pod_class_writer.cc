@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kai/api/accelerators.h"
 #include "kai/api/rounding.h"
 #include "kai/model/building/row_lookup.h"
 
@@ -105,6 +106,15 @@ void PodClassWriter::AddRequests(const PodDraft& draft, PodClass* info) const {
   }
 }
 
+bool PodClassWriter::NeedsGpuPlugin(const PodDraft& draft) const {
+  const bool has_whole_gpus = draft.gpu.count > 0 && draft.gpu.portion > 0;
+  if (draft.gpu.kind != GpuRequestKind::kRegular || !has_whole_gpus) return false;
+  const std::vector<ExtendedRequestRow>& asked = draft.row->spec->extended_requests;
+  return std::ranges::none_of(asked, [&](const ExtendedRequestRow& each) {
+    return IsGpuResource(each.resource) && at_.extended->ClassOf(each.resource) != nullptr;
+  });
+}
+
 PodClassId PodClassWriter::Add(const PodDraft& draft) {
   const CompactPod& row = *draft.row;
   PodClass info;
@@ -125,6 +135,7 @@ PodClassId PodClassWriter::Add(const PodDraft& draft) {
         });
   }
   info.needs_namespaces = at_.affinity->NeedsNamespaces(row);
+  info.needs_gpu_plugin = NeedsGpuPlugin(draft);
   AddRequests(draft, &info);
 
   const PodClassId id = classes_.info.Add(std::move(info));

@@ -19,6 +19,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "kai/model/building/affinity_terms.h"
 #include "kai/model/building/numa_writer.h"
+#include "kai/model/claims/extended_claims.h"
 #include "kai/model/columns/pod.h"
 #include "kai/model/rows/rows.h"
 
@@ -90,6 +91,7 @@ class PodClassWriter {
     const GpuMemoryRange* gpu_memory;
     AffinityTerms* affinity;
     NumaWriter* numa;
+    const ExtendedResources* extended;
   };
   PodClassWriter(const Surroundings& at, PodClassColumns* classes);
 
@@ -97,6 +99,7 @@ class PodClassWriter {
 
  private:
   void AddRequests(const PodDraft& draft, PodClass* info) const;
+  bool NeedsGpuPlugin(const PodDraft& draft) const;
 
   Surroundings at_;
   PodClassColumns& classes_;

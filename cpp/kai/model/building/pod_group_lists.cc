@@ -48,28 +48,32 @@ ElasticState ElasticStateOf(PodGroupId group, const PodGroupColumns& groups,
   return state;
 }
 
-// Whether the group has pods that need labels of unknown namespaces. Such a waiting pod cannot run,
-// and such a running pod could not be moved.
-struct Strange {
-  bool waits = false;
-  bool runs = false;
+// What the pods of a group have that concerns the whole group.
+struct Traits {
+  // It has pods that need labels of unknown namespaces. Such a waiting pod cannot run, and such a
+  // running pod could not be moved.
+  bool strange_waits = false;
+  bool strange_runs = false;
+  bool bare_runs = false;  // a pod on a node would not be created again
 };
 
-Strange StrangeOf(const Cluster& cluster, PodGroupId group) {
+Traits TraitsOf(const Cluster& cluster, PodGroupId group) {
   const PodColumns& pods = cluster.pods();
-  Strange strange;
+  Traits traits;
   const auto look = [&](std::span<const PodId> some) {
     for (const PodId pod : some) {
-      if (!cluster.ClassOf(pod).needs_namespaces) continue;
       const PodStatus status = pods.status[pod];
-      strange.runs = strange.runs || IsActiveAllocated(status);
-      strange.waits = strange.waits || status == PodStatus::kPending || status == PodStatus::kGated;
+      if (pods.is_bare[pod] != 0) traits.bare_runs = traits.bare_runs || IsActiveAllocated(status);
+      if (!cluster.ClassOf(pod).needs_namespaces) continue;
+      traits.strange_runs = traits.strange_runs || IsActiveAllocated(status);
+      traits.strange_waits =
+          traits.strange_waits || status == PodStatus::kPending || status == PodStatus::kGated;
     }
   };
   for (const SubGroupId pod_set : cluster.pod_groups().PodSetsOf(group))
     look(cluster.sub_groups().PodsOf(pod_set));
   look(cluster.pod_groups().misfits[group]);
-  return strange;
+  return traits;
 }
 
 void Widen(PodGroupId group, const PodGroupColumns& groups, PodGroupLists::Bounds* bounds) {
@@ -95,10 +99,11 @@ class Lister {
  public:
   Lister(const Cluster& cluster, PodGroupColumns* groups) : cluster_(cluster), groups_(*groups) {}
 
-  // Fills `may_run` and `elastic_state`.
+  // Fills `may_run`, `has_bare` and `elastic_state`.
   void Look(PodGroupId group) {
-    strange_ = StrangeOf(cluster_, group);
-    groups_.may_run[group] = strange_.waits ? 0 : 1;
+    traits_ = TraitsOf(cluster_, group);
+    groups_.may_run[group] = traits_.strange_waits ? 0 : 1;
+    groups_.has_bare[group] = traits_.bare_runs ? 1 : 0;
     groups_.elastic_state[group] = ElasticStateOf(group, groups_, cluster_.sub_groups());
   }
 
@@ -115,7 +120,7 @@ class Lister {
     }
     if (waiting > 0) visit(&lists.waiting);
     const QueueId queue = groups_.queue[group];
-    if (active > 0 && groups_.preemptible[group] != 0 && !strange_.runs && queue.valid() &&
+    if (active > 0 && groups_.preemptible[group] != 0 && !traits_.strange_runs && queue.valid() &&
         cluster_.queues().IsLeaf(queue)) {
       visit(&lists.may_lose);
       visit(&lists.may_lose_in[queue]);
@@ -126,7 +131,7 @@ class Lister {
  private:
   const Cluster& cluster_;
   PodGroupColumns& groups_;
-  Strange strange_;
+  Traits traits_;
 };
 
 // A pod without a UID uses namespace/name (spec 2 O3).
@@ -162,6 +167,7 @@ void SortPodsOf(SubGroupId pod_set, const PodColumns& pods, std::span<const Comp
 void ListPodGroups(const Cluster& cluster, PodGroupColumns* groups) {
   groups->elastic_state.Resize(groups->size());
   groups->may_run.Resize(groups->size());
+  groups->has_bare.Resize(groups->size());
   groups->lists.may_lose_in.Resize(cluster.queues().size());
   Lister lister(cluster, groups);
   for (const PodGroupId group : InOrderOfCreation(*groups)) {
@@ -277,6 +283,7 @@ void RelistPodGroups(const Cluster& cluster, std::span<const PodGroupId> changed
                      PodGroupColumns* groups) {
   groups->elastic_state.Resize(groups->size());
   groups->may_run.Resize(groups->size());
+  groups->has_bare.Resize(groups->size());
   Relister relister(cluster, groups);
   if (changed.size() > kFew) return relister.RelistAll(changed);
   for (const PodGroupId group : changed) relister.Relist(group);

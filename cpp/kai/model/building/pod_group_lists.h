@@ -23,7 +23,7 @@ auto PlaceByAge(PodGroupId group, List& list, const PodGroupColumns& groups) {
   return std::ranges::lower_bound(list, rank(group), {}, rank);
 }
 
-// Fills `lists`, `may_run` and `elastic_state` of the cluster's pod groups.
+// Fills `lists`, `may_run`, `has_bare` and `elastic_state` of the cluster's pod groups.
 void ListPodGroups(const Cluster& cluster, PodGroupColumns* groups);
 
 // Updates the lists for some groups after their pods were added, removed or changed: removes the

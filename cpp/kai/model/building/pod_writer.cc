@@ -59,6 +59,7 @@ void PodWriter::Write(PodId pod, const PodDraft& draft, PodClassId pod_class, do
       row.phase == Phase::kRunning ? row.deletion_ns.value_or(kNoTime) : kNoTime;
   if (draft.status == PodStatus::kReleasing && pods_.deletion_ns[pod] != kNoTime)
     pods_.leaving.push_back(pod);
+  pods_.is_bare[pod] = row.bare ? 1 : 0;
   pods_.is_kubeflow_lead[pod] = IsKubeflowLead(row) ? 1 : 0;
   pods_.is_ray_head[pod] = HasLabel(*row.labels, keys::kRayNodeType, "head") ? 1 : 0;
   const std::string* priority = FindLabelText(*row.labels, keys::kTaskPriority);

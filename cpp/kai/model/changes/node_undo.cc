@@ -103,9 +103,9 @@ class ExactUndo final : public NodeUndo {
 // As in KAI: applies the rules of nodes backwards.
 class CountingUndo final : public NodeUndo {
  public:
-  explicit CountingUndo(Cluster* cluster)
+  CountingUndo(Cluster* cluster, bool counts_reservations)
       : cluster_(*cluster),
-        occupancy_(cluster),
+        occupancy_(cluster, counts_reservations),
         idle_(cluster->nodes_.idle),
         releasing_(cluster->nodes_.releasing),
         used_(cluster->nodes_.used),
@@ -167,8 +167,8 @@ class CountingUndo final : public NodeUndo {
 std::unique_ptr<NodeUndo> MakeExactUndo(Cluster* cluster) {
   return std::make_unique<ExactUndo>(cluster);
 }
-std::unique_ptr<NodeUndo> MakeCountingUndo(Cluster* cluster) {
-  return std::make_unique<CountingUndo>(cluster);
+std::unique_ptr<NodeUndo> MakeCountingUndo(Cluster* cluster, bool counts_reservations) {
+  return std::make_unique<CountingUndo>(cluster, counts_reservations);
 }
 
 }  // namespace kai

@@ -35,7 +35,7 @@ class NodeUndo {
 
 std::unique_ptr<NodeUndo> MakeExactUndo(Cluster* cluster);
 // Differences remain until this object is destroyed; it then restores the nodes as they are now.
-std::unique_ptr<NodeUndo> MakeCountingUndo(Cluster* cluster);
+std::unique_ptr<NodeUndo> MakeCountingUndo(Cluster* cluster, bool counts_reservations = true);
 
 }  // namespace kai
 

@@ -5,13 +5,29 @@
 
 namespace kai {
 
+namespace {
+
+// The status of a device's reservation pod, which comes with the first pod on the device, and
+// leaves with the last; kPending: there is none.
+PodStatus ReservationOn(const SharedGpu& gpu) {
+  if (gpu.used <= 0) return PodStatus::kPending;
+  if (gpu.allocated == 0) return PodStatus::kPipelined;
+  return gpu.used == gpu.releasing ? PodStatus::kReleasing : PodStatus::kAllocated;
+}
+
+LedgerWeight SlotsOf(PodStatus reservation) {
+  return reservation == PodStatus::kPending ? LedgerWeight() : WeightOf(reservation);
+}
+
+}  // namespace
+
 void Occupancy::Occupy(PodId pod, NodeId node, PodStatus status, const GpuList& gpus) {
   if (SharesGpus(pod)) {
     cluster_.pods_.gpus[pod] = gpus;
     AddToGpus(pod, node, status);
   }
   Charge(pod, node, WeightOf(status));
-  CountForAffinity(pod, node, 1);
+  CountForAffinity(pod, node, std::nullopt, status);
   if (!cluster_.claims_.empty())
     cluster_.claims_.CountHolders(pod, node, std::nullopt, status, LedgerOf(node));
 }
@@ -22,24 +38,26 @@ void Occupancy::ChangeStatus(PodId pod, NodeId node, PodStatus from, PodStatus t
     AddToGpus(pod, node, to);
   }
   Charge(pod, node, WeightOf(to) - WeightOf(from));
+  CountForAffinity(pod, node, from, to);
   if (!cluster_.claims_.empty()) cluster_.claims_.CountHolders(pod, node, from, to, LedgerOf(node));
 }
 
 void Occupancy::Vacate(PodId pod, NodeId node, PodStatus status) {
   Charge(pod, node, LedgerWeight() - WeightOf(status));
   if (SharesGpus(pod)) RemoveFromGpus(pod, node, status);
-  CountForAffinity(pod, node, -1);
+  CountForAffinity(pod, node, status, std::nullopt);
   if (!cluster_.claims_.empty())
     cluster_.claims_.CountHolders(pod, node, status, std::nullopt, LedgerOf(node));
 }
 
 void Occupancy::UncountOccupy(PodId pod, NodeId node, PodStatus status) {
-  CountForAffinity(pod, node, -1);
+  CountForAffinity(pod, node, status, std::nullopt);
   if (!cluster_.claims_.empty())
     cluster_.claims_.CountHolders(pod, node, status, std::nullopt, std::nullopt);
 }
 
 void Occupancy::UncountStatusChange(PodId pod, NodeId node, PodStatus from, PodStatus to) {
+  CountForAffinity(pod, node, to, from);
   if (!cluster_.claims_.empty()) cluster_.claims_.CountHolders(pod, node, to, from, std::nullopt);
 }
 
@@ -55,19 +73,49 @@ void Occupancy::AddToGpus(PodId pod, NodeId node, PodStatus status) {
     if (static_cast<size_t>(gpu) >= listed.size()) listed.resize(static_cast<size_t>(gpu) + 1);
   }
   const GpuLedger ledger = GpuLedgerOf(node);
-  for (const int32_t gpu : gpus) AddSharer(ledger, &listed[static_cast<size_t>(gpu)], mib, status);
+  for (const int32_t gpu : gpus) {
+    ChangeGpu(node, &listed[static_cast<size_t>(gpu)],
+              [&](SharedGpu* shared) { AddSharer(ledger, shared, mib, status); });
+  }
 }
 
 void Occupancy::RemoveFromGpus(PodId pod, NodeId node, PodStatus status) {
   std::vector<SharedGpu>& listed = cluster_.nodes_.shared_gpus[node];
   const int64_t mib = cluster_.MibPerGpu(cluster_.pods_.pod_class[pod], node);
   const GpuLedger ledger = GpuLedgerOf(node);
-  for (const int32_t gpu : cluster_.pods_.gpus[pod])
-    RemoveSharer(ledger, &listed[static_cast<size_t>(gpu)], mib, status);
+  for (const int32_t gpu : cluster_.pods_.gpus[pod]) {
+    ChangeGpu(node, &listed[static_cast<size_t>(gpu)],
+              [&](SharedGpu* shared) { RemoveSharer(ledger, shared, mib, status); });
+  }
 }
 
-void Occupancy::CountForAffinity(PodId pod, NodeId node, int32_t by) {
-  if (!cluster_.affinity_.empty()) cluster_.affinity_.Count(cluster_.ClassOf(pod), node, by);
+template <typename Change>
+void Occupancy::ChangeGpu(NodeId node, SharedGpu* gpu, const Change& change) {
+  // The reservation pod of a device with a name is a pod of the cluster, or will be one soon.
+  if (!counts_reservations_ || gpu->name.valid()) return change(gpu);
+  const PodStatus before = ReservationOn(*gpu);
+  change(gpu);
+  const PodStatus after = ReservationOn(*gpu);
+  if (after == before) return;
+  constexpr size_t kPods = kPodsSlot.index();
+  const LedgerRow ledger = LedgerOf(node);
+  if (ledger.allocatable[kPods] == 0) return;
+  const LedgerWeight more = SlotsOf(after) - SlotsOf(before);
+  ledger.idle[kPods] += more.idle;
+  ledger.releasing[kPods] += more.releasing;
+  ledger.used[kPods] += more.used;
+}
+
+void Occupancy::CountForAffinity(PodId pod, NodeId node, std::optional<PodStatus> from,
+                                 std::optional<PodStatus> to) {
+  AffinityIndex& affinity = cluster_.affinity_;
+  if (affinity.empty()) return;
+  const PodClass& pod_class = cluster_.ClassOf(pod);
+  const int32_t by = (to ? 1 : 0) - (from ? 1 : 0);
+  if (by != 0) affinity.Count(pod_class, node, by);
+  const int32_t leaving =
+      (to == PodStatus::kReleasing ? 1 : 0) - (from == PodStatus::kReleasing ? 1 : 0);
+  if (leaving != 0) affinity.CountLeaving(pod_class, node, leaving);
 }
 
 LedgerRow Occupancy::LedgerOf(NodeId node) {

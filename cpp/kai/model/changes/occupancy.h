@@ -6,6 +6,9 @@
 //   occupancy.ChangeStatus(pod, node, PodStatus::kRunning, PodStatus::kReleasing);
 //   occupancy.Vacate(pod, node, PodStatus::kReleasing);
 //
+// A device that no pod shared before this cycle gets a reservation pod, which takes a pod slot of
+// the node as well. Those of other devices are pods of the cluster (spec 3 N3).
+//
 // It counts a pod in the node's ledger, on the devices that it shares, among the holders of
 // resource claims there, and for pod affinity. The caller writes the pod's own columns (status,
 // node).
@@ -16,6 +19,8 @@
 #ifndef KAI_MODEL_CHANGES_OCCUPANCY_H_
 #define KAI_MODEL_CHANGES_OCCUPANCY_H_
 
+#include <optional>
+
 #include "kai/model/columns/cluster.h"
 #include "kai/model/columns/ledger.h"
 #include "kai/model/columns/shared_gpu.h"
@@ -24,7 +29,10 @@ namespace kai {
 
 class Occupancy {
  public:
-  explicit Occupancy(Cluster* cluster) : cluster_(*cluster) {}
+  // `counts_reservations`: new shared devices take pod slots; not so in KAI (spec 3 P6).
+  explicit Occupancy(Cluster* cluster, bool counts_reservations = true)
+      : cluster_(*cluster), counts_reservations_(counts_reservations) {}
+  void CountReservations(bool counts) { counts_reservations_ = counts; }
 
   // Adds the pod to the node, with these devices.
   void Occupy(PodId pod, NodeId node, PodStatus status, const GpuList& gpus = {});
@@ -45,11 +53,16 @@ class Occupancy {
 
  private:
   bool SharesGpus(PodId pod) const { return cluster_.ClassOf(pod).gpu.IsShared(); }
-  void CountForAffinity(PodId pod, NodeId node, int32_t by);
+  // std::nullopt: the pod is not on the node.
+  void CountForAffinity(PodId pod, NodeId node, std::optional<PodStatus> from,
+                        std::optional<PodStatus> to);
+  template <typename Change>
+  void ChangeGpu(NodeId node, SharedGpu* gpu, const Change& change);
   LedgerRow LedgerOf(NodeId node);
   GpuLedger GpuLedgerOf(NodeId node);
 
   Cluster& cluster_;
+  bool counts_reservations_;
 };
 
 }  // namespace kai

@@ -73,6 +73,12 @@ class Statement {
 
   void Commit();
 
+  // Whether new shared devices take pod slots for reservation pods (default: yes).
+  void CountReservations(bool counts) {
+    KAI_CHECK(changes_.empty()) << "it must be set before the first change";
+    occupancy_.CountReservations(counts);
+  }
+
   void UndoWith(std::unique_ptr<NodeUndo> undo) {
     KAI_CHECK(changes_.empty()) << "the undo method must be set before the first change";
     undo_ = std::move(undo);

@@ -1,5 +1,6 @@
 #include "kai/model/claims/claim_answers.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "kai/dra/allocator.h"
@@ -10,8 +11,14 @@ ClaimAnswer ClaimAnswers::Find(ClaimNeedsId needs, NodeId node, const NodePools&
   const std::vector<DeviceClaim> wanted = book_.ClaimsNeededOn(needs, node);
   if (wanted.empty()) return {};
   // KAI runs with all optional features switched off (spec 3 D7).
+  AllocatorOptions options;
+  if (budgets_ == ClaimBudgets::kSmall) {
+    size_t devices = 0;
+    for (const Pool& pool : pools.pools) devices += pool.devices.size();
+    options.budget = std::min(options.budget, SearchBudget(devices));
+  }
   const absl::StatusOr<DeviceAllocation> found =
-      AllocateDevices(pools.pools, book_.devices_in_use(), wanted, AllocatorOptions());
+      AllocateDevices(pools.pools, book_.devices_in_use(), wanted, options);
   if (!found.ok()) {
     return {.kind = ClaimAnswer::Kind::kError,
             .claim = {},

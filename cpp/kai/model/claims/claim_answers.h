@@ -1,7 +1,7 @@
 // ClaimAnswers: whether nodes have the devices that the claims of pods request. It caches answers
 // for a cycle or for a search.
 //
-//   answers_ = std::make_unique<ClaimAnswers>(&cluster_->claims());
+//   answers_ = std::make_unique<ClaimAnswers>(&cluster_->claims(), ClaimBudgets::kSmall);
 //   answers_->AnswerFor(cluster_->ClassOf(Pod(pod)).claims, Node(node)).kind
 //
 // Invariants: an answer is correct for the current state of the book. Cost: the pools of a node are
@@ -27,9 +27,18 @@ struct ClaimAnswer {
   std::string error;  // kError
 };
 
+// How much work the claims of a pod may cause (docs/decisions/0033-claims-have-budgets.md). kSmall:
+// selectors have SelectorBudget() in all, and a search looks at devices SearchBudget() times.
+enum class ClaimBudgets : uint8_t { kSmall, kOfKubernetes };
+
+// `devices`: that the node reaches.
+constexpr int64_t SearchBudget(size_t devices) {
+  return 20'000 + 100 * static_cast<int64_t>(devices);
+}
+
 class ClaimAnswers {
  public:
-  explicit ClaimAnswers(const ClaimBook* book) : book_(*book) {}
+  ClaimAnswers(const ClaimBook* book, ClaimBudgets budgets) : book_(*book), budgets_(budgets) {}
 
   ClaimAnswer AnswerFor(ClaimNeedsId needs, NodeId node);
 
@@ -41,6 +50,7 @@ class ClaimAnswers {
   ClaimAnswer Find(ClaimNeedsId needs, NodeId node, const NodePools& pools) const;
 
   const ClaimBook& book_;
+  const ClaimBudgets budgets_;
   absl::flat_hash_map<NodeId, NodePools> pools_;
   absl::flat_hash_map<std::pair<ClaimNeedsId, NodeId>, Known> known_;
 };

@@ -8,20 +8,10 @@
 #include "kai/model/claims/volume_desk.h"
 
 namespace kai {
-namespace {
-
-std::vector<DeviceSelector> Compile(const std::vector<std::string>& expressions) {
-  std::vector<DeviceSelector> selectors;
-  for (const std::string& expression : expressions)
-    selectors.push_back(CelSelector::Compile(expression));
-  return selectors;
-}
-
-}  // namespace
-
 ClaimAssembler::ClaimAssembler(const NodeColumns& nodes, const std::vector<const NodeRow*>& rows,
-                               bool is_served, Interner* names, ClaimBook* book)
-    : book_(*book), names_(*names), nodes_(rows) {
+                               bool is_served, SelectorCache* selectors, Interner* names,
+                               ClaimBook* book)
+    : book_(*book), names_(*names), selectors_(*selectors), nodes_(rows) {
   book_.nodes_ = &nodes;
   book_.names_ = names;
   book_.node_name_field_ = names_.Intern("metadata.name");
@@ -32,7 +22,7 @@ ClaimAssembler::ClaimAssembler(const NodeColumns& nodes, const std::vector<const
 void ClaimAssembler::AddClasses(const std::vector<const DeviceClassRow*>& rows) {
   book_.classes_.reserve(rows.size());  // requests point to the classes
   for (const DeviceClassRow* row : rows) {
-    book_.classes_.push_back({.name = row->name, .selectors = Compile(row->selectors)});
+    book_.classes_.push_back({.name = row->name, .selectors = SelectorsOf(row->selectors)});
     classes_.emplace(row->name, &book_.classes_.back());
   }
 }
@@ -82,12 +72,19 @@ void ClaimAssembler::AddClaims(const std::vector<const ResourceClaimRow*>& rows,
   }
 }
 
+std::vector<DeviceSelector> ClaimAssembler::SelectorsOf(
+    const std::vector<std::string>& expressions) const {
+  std::vector<DeviceSelector> selectors;
+  for (const std::string& expression : expressions) selectors.push_back(selectors_.Get(expression));
+  return selectors;
+}
+
 DeviceRequest ClaimAssembler::RequestOf(const DeviceChoiceRow& row) const {
   const auto device_class = classes_.find(row.class_name);
   return {.name = row.name,
           .class_name = row.class_name,
           .device_class = device_class == classes_.end() ? nullptr : device_class->second,
-          .selectors = Compile(row.selectors),
+          .selectors = SelectorsOf(row.selectors),
           .mode = row.mode.empty() || row.mode == "ExactCount" ? AllocationMode::kExactCount
                   : row.mode == "All"                          ? AllocationMode::kAll
                                                                : AllocationMode::kUnknown,

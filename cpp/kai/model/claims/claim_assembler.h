@@ -10,7 +10,7 @@
 //
 // Invariants: the functions are called in their order here, each for all objects of a kind; equal
 // specs have one number, and so have equal needs. Cost: O(log) per object; selectors are compiled
-// once per spec. Not thread-safe.
+// once. Not thread-safe.
 #ifndef KAI_MODEL_CLAIMS_CLAIM_ASSEMBLER_H_
 #define KAI_MODEL_CLAIMS_CLAIM_ASSEMBLER_H_
 
@@ -33,8 +33,9 @@ namespace kai {
 class ClaimAssembler {
  public:
   // `rows`: by NodeId. `is_served`: the cluster has the API of claims (spec 3 D1).
+  // `selectors`: those of earlier clusters can be used again.
   ClaimAssembler(const NodeColumns& nodes, const std::vector<const NodeRow*>& rows, bool is_served,
-                 Interner* names, ClaimBook* book);
+                 SelectorCache* selectors, Interner* names, ClaimBook* book);
 
   void AddClasses(const std::vector<const DeviceClassRow*>& rows);
   void AddSlices(std::vector<const ResourceSliceRow*> rows, const Directory& directory);
@@ -79,6 +80,7 @@ class ClaimAssembler {
   void AddExtendedUse(const CompactPod& pod, bool is_bound, const ExtendedResources& known);
   // The claim object that was made for the pod's extended resources.
   ClaimId FindMadeFor(const CompactPod& pod) const;
+  std::vector<DeviceSelector> SelectorsOf(const std::vector<std::string>& expressions) const;
   DeviceRequest RequestOf(const DeviceChoiceRow& row) const;
   int32_t SpecOf(const ClaimSpecRow& row);
   int32_t SpecOf(ExtendedClaim claim);
@@ -87,6 +89,7 @@ class ClaimAssembler {
 
   ClaimBook& book_;
   Interner& names_;
+  SelectorCache& selectors_;
   const std::vector<const NodeRow*>& nodes_;
   std::map<std::string, const DeviceClass*> classes_;
   std::map<ClaimSpecRow, int32_t> specs_;

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "kai/dra/selector_costs.h"
+
 namespace kai {
 
 // ---- before nodes are checked
@@ -56,16 +58,45 @@ ClaimRefusal ClaimBook::WhyNot(PodId pod) const {
 }
 
 bool ClaimBook::RefusesNow(ClaimNeedsId id) const {
+  const std::vector<ClaimNeeds::Use>& uses = needs_[id].uses;
+  return std::ranges::any_of(uses,
+                             [&](const ClaimNeeds::Use& use) {
+                               return use.claim.valid() && ConsumersOf(use.claim) >= kMostConsumers;
+                             }) ||
+         std::ranges::any_of(UnallocatedSpecs(id), [&](int32_t spec) {
+           return specs_[static_cast<size_t>(spec)].missing_class.has_value();
+         });
+}
+
+std::vector<int32_t> ClaimBook::UnallocatedSpecs(ClaimNeedsId id) const {
+  std::vector<int32_t> specs;
   for (const ClaimNeeds::Use& use : needs_[id].uses) {
-    int32_t spec = use.spec;
-    if (use.claim.valid()) {
-      if (ConsumersOf(use.claim) >= kMostConsumers) return true;
-      if (allocation_[use.claim] != nullptr) continue;
-      spec = claims_[use.claim].spec;
+    if (!use.claim.valid()) {
+      specs.push_back(use.spec);
+    } else if (allocation_[use.claim] == nullptr) {
+      specs.push_back(claims_[use.claim].spec);
     }
-    if (specs_[static_cast<size_t>(spec)].missing_class) return true;
   }
-  return false;
+  return specs;
+}
+
+std::vector<std::pair<ClaimUse, int32_t>> ClaimBook::UnallocatedUses(PodId pod) const {
+  std::vector<std::pair<Use, int32_t>> uses;
+  for (const Use& use : UsesOf(pod)) {
+    if (use.claim.valid() && allocation_[use.claim] == nullptr)
+      uses.emplace_back(use, claims_[use.claim].spec);
+  }
+  return uses;
+}
+
+size_t ClaimBook::devices() const {
+  size_t devices = 0;
+  for (const ResourceSlice& slice : devices_.slices()) devices += slice.devices.size();
+  return devices;
+}
+
+bool ClaimBook::SelectorsCostTooMuch(int32_t spec) const {
+  return kai::SelectorsCostTooMuch(specs_[static_cast<size_t>(spec)].requests, devices_.slices());
 }
 
 // ---- a node

@@ -23,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -54,6 +55,13 @@ class ClaimBook {
   ClaimRefusal WhyNot(PodId pod) const;
   ClaimRefusalKind LastingRefusal(ClaimNeedsId needs) const { return needs_[needs].refusal; }
   bool RefusesNow(ClaimNeedsId needs) const;  // refusals that are not lasting
+  // The specs of the claims that hold no devices.
+  std::vector<int32_t> UnallocatedSpecs(ClaimNeedsId needs) const;
+  std::vector<std::pair<Use, int32_t>> UnallocatedUses(PodId pod) const;  // with their specs
+  // The devices of the cluster, and whether the selectors of a spec cost too much for them
+  // (selector_costs.h).
+  size_t devices() const;
+  bool SelectorsCostTooMuch(int32_t spec) const;
 
   // ---- on a node
 

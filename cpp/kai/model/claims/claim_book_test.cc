@@ -43,7 +43,7 @@ class ClaimsTest : public ::testing::Test {
     cluster_ = maker.Build();
     ASSERT_THAT(cluster_->rejections(), IsEmpty());
     statement_ = Statement::Open(cluster_.get(), {});
-    answers_ = std::make_unique<ClaimAnswers>(&cluster_->claims());
+    answers_ = std::make_unique<ClaimAnswers>(&cluster_->claims(), ClaimBudgets::kSmall);
   }
   PodId Pod(std::string_view name) const { return PodNamed(*cluster_, name); }
   NodeId Node(std::string_view name) const { return NodeNamed(*cluster_, name); }

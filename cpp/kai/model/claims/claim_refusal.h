@@ -7,6 +7,7 @@
 #ifndef KAI_MODEL_CLAIMS_CLAIM_REFUSAL_H_
 #define KAI_MODEL_CLAIMS_CLAIM_REFUSAL_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,7 +24,8 @@ enum class ClaimRefusalKind : uint8_t {
   kTooManyConsumers,  // can change in a cycle
   kNoQueueLabel,
   kWrongQueueLabel,
-  kNoDeviceClass,  // of an unallocated claim: can change in a cycle
+  kNoDeviceClass,  // of an unallocated claim: can change in a cycle; the next one as well
+  kSelectorsCostTooMuch,
 };
 
 // The first claim of the pod that excludes every node, and the names for the message.
@@ -35,6 +37,9 @@ struct ClaimRefusal {
   NameId queue = {};         // kWrongQueueLabel: the expected value
   std::string request = {};  // kNoDeviceClass
   std::string device_class = {};
+  // kSelectorsCostTooMuch: of the cluster, and the steps that a claim may take for them
+  size_t devices = 0;
+  int64_t budget = 0;
   std::vector<NameId> uses = {};  // kNotServed: all claims of the pod, in the order of its spec
 
   friend bool operator==(const ClaimRefusal&, const ClaimRefusal&) = default;

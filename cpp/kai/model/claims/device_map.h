@@ -54,6 +54,7 @@ class DeviceMap {
   // True: some devices are not bound to one node.
   bool has_wide_pools() const { return !wide_pools_.empty(); }
   const std::vector<Reach>& reach() const { return reach_; }
+  const std::vector<ResourceSlice>& slices() const { return slices_; }
 
   NodePools Gather(NodeId node, const NodeColumns& nodes, const Interner& names) const;
   // Makes an allocation, with the nodes that reach all of these devices.

@@ -44,16 +44,6 @@ void AffinityIndex::SetDomains(IndexVector<TopologyKeyId, IndexVector<NodeId, Do
   }
 }
 
-AffinityIndex AffinityIndex::WithoutPods() const {
-  AffinityIndex index;
-  index.terms_ = terms_;
-  index.domain_ = domain_;
-  for (const AffinityTermId term : counts_.ids())
-    index.counts_.Add(IndexVector<DomainId, Counts>(counts_[term].size()));
-  index.totals_.Resize(terms_.size());
-  return index;
-}
-
 void AffinityIndex::Count(const PodClass& pod_class, NodeId node, int32_t sign) {
   for (const AffinityTermId term : pod_class.matched_terms) {
     const DomainId domain = DomainOf(term, node);
@@ -72,6 +62,19 @@ void AffinityIndex::Count(const PodClass& pod_class, NodeId node, int32_t sign) 
     if (!domain.valid()) continue;
     counts_[scoring.term][domain].owner_weight += static_cast<int64_t>(sign) * scoring.weight;
     totals_[scoring.term].scoring_owners += sign;
+  }
+}
+
+void AffinityIndex::CountLeaving(const PodClass& pod_class, NodeId node, int32_t sign) {
+  for (const AffinityTermId term : pod_class.matched_terms) {
+    const DomainId domain = DomainOf(term, node);
+    if (!domain.valid()) continue;
+    counts_[term][domain].leaving_matching += sign;
+    totals_[term].leaving_matching += sign;
+  }
+  for (const AffinityTermId term : pod_class.affinity.required_anti) {
+    const DomainId domain = DomainOf(term, node);
+    if (domain.valid()) counts_[term][domain].leaving_anti_owners += sign;
   }
 }
 

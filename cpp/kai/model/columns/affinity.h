@@ -8,7 +8,8 @@
 // and each domain of its topology key, the index keeps three numbers: how many pods the term
 // selects (Matching), how many pods have it as required anti-affinity (AntiOwners), and the sum of
 // the weights of the pods that have it as a preference (OwnerWeight; required affinity counts 1).
-// Filters and scores look up these numbers and do not walk over pods.
+// Leaving pods are part of these numbers, and are also counted separately. Filters and scores look
+// up the numbers and do not walk over pods.
 //
 // Invariants: a pod counts as long as it occupies its node, also while it is leaving; only
 // Occupancy changes the index of a Cluster. Cost: O(terms of the pod) to count it, O(1) to look up.
@@ -67,9 +68,6 @@ class AffinityIndex {
   // nodes. Domains keep their ids.
   void SetDomains(IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domain);
 
-  // The same terms and domains, with no pod counted yet.
-  AffinityIndex WithoutPods() const;
-
   bool empty() const { return terms_.empty(); }
   size_t size() const { return terms_.size(); }
   DomainId DomainOf(AffinityTermId term, NodeId node) const {
@@ -85,15 +83,26 @@ class AffinityIndex {
   int64_t OwnerWeight(AffinityTermId term, DomainId domain) const {
     return counts_[term][domain].owner_weight;
   }
+  // The leaving pods among them.
+  int32_t LeavingMatching(AffinityTermId term, DomainId domain) const {
+    return counts_[term][domain].leaving_matching;
+  }
+  int32_t LeavingAntiOwners(AffinityTermId term, DomainId domain) const {
+    return counts_[term][domain].leaving_anti_owners;
+  }
 
   // Totals over all domains. Zero: no node is affected.
   int64_t TotalMatching(AffinityTermId term) const { return totals_[term].matching; }
+  int64_t TotalLeavingMatching(AffinityTermId term) const { return totals_[term].leaving_matching; }
   int64_t TotalAntiOwners(AffinityTermId term) const { return totals_[term].anti_owners; }
   // The number of preferences, with weights of either sign.
   int64_t TotalScoringOwners(AffinityTermId term) const { return totals_[term].scoring_owners; }
 
   // Adds a pod of this class to a node (sign 1) or removes it (sign -1).
   void Count(const PodClass& pod_class, NodeId node, int32_t sign);
+  // A pod of this class that is on the node begins to leave (sign 1), or does not leave after all
+  // (sign -1).
+  void CountLeaving(const PodClass& pod_class, NodeId node, int32_t sign);
   size_t HeapBytes() const;
 
   friend bool operator==(const AffinityIndex& a, const AffinityIndex& b) {
@@ -104,12 +113,15 @@ class AffinityIndex {
   struct Counts {
     int32_t matching = 0;
     int32_t anti_owners = 0;
+    int32_t leaving_matching = 0;
+    int32_t leaving_anti_owners = 0;
     int64_t owner_weight = 0;
     friend bool operator==(const Counts&, const Counts&) = default;
   };
   struct Totals {
     int64_t matching = 0;
     int64_t anti_owners = 0;
+    int64_t leaving_matching = 0;
     int64_t scoring_owners = 0;
     friend bool operator==(const Totals&, const Totals&) = default;
   };

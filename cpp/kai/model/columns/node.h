@@ -49,6 +49,7 @@ struct NodeClass {
   bool cpu_only = false;
   bool has_gpu_memory = false;  // the memory of each of its devices (spec 3 G1)
   bool has_dra_gpus = false;
+  bool has_plugin_gpus = false;  // a device plugin offers some
   MigMode mig = MigMode::kOff;
   bool gpu_worker = false;
   bool cpu_worker = false;

@@ -70,7 +70,8 @@ struct PodClass {
   std::vector<NameId> missing_config_maps;    // needed but not existing; sorted by name
   ClaimNeedsId claims;                        // invalid: it has none
   bool needs_namespaces = false;              // its affinity needs unknown namespace labels
-  bool cpu_only = false;                      // requests no GPU of any kind (spec 3 R19)
+  bool needs_gpu_plugin = false;  // requests GPUs that no device class provides (spec 3 D10)
+  bool cpu_only = false;          // requests no GPU of any kind (spec 3 R19)
   // What a waiting pod counts in its queue (gpu-memory by the smallest device, spec 1 F24), and in
   // the quota checks before placing (by the largest device).
   QuotaCount requested;
@@ -102,6 +103,7 @@ struct PodColumns {
   IndexVector<PodId, NameId> subgroup;      // as the pod gives it
   IndexVector<PodId, int64_t> created_ns;   // INT64_MIN: unknown
   IndexVector<PodId, int64_t> deletion_ns;  // of running pods; INT64_MIN: not being deleted
+  IndexVector<PodId, uint8_t> is_bare;      // no controller would create it again
   IndexVector<PodId, uint8_t> is_kubeflow_lead;  // label job-role is master or launcher
   IndexVector<PodId, uint8_t> is_ray_head;       // label ray.io/node-type is head
   IndexVector<PodId, NameId> task_priority;      // label kai.scheduler/task-priority; invalid: none
@@ -133,6 +135,7 @@ struct PodColumns {
     subgroup.Resize(size);
     created_ns.Resize(size);
     deletion_ns.Resize(size);
+    is_bare.Resize(size);
     is_kubeflow_lead.Resize(size);
     is_ray_head.Resize(size);
     task_priority.Resize(size);

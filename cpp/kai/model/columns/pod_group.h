@@ -151,7 +151,8 @@ struct PodGroupColumns {
   IndexVector<PodGroupId, ServiceRow> service;
   IndexVector<PodGroupId, int64_t> preemption_delay_ns;  // 0: none
   IndexVector<PodGroupId, int64_t> staleness_grace_ns;   // or the shard's; negative: never
-  IndexVector<PodGroupId, uint8_t> may_run;  // false: a waiting pod needs unknown namespaces
+  IndexVector<PodGroupId, uint8_t> may_run;   // false: a waiting pod needs unknown namespaces
+  IndexVector<PodGroupId, uint8_t> has_bare;  // a pod on a node would not be created again
   IndexVector<PodGroupId, ElasticState> elastic_state;  // as the cluster was built
   PodGroupLists lists;
 

@@ -1,8 +1,8 @@
 // SharedGpu: one GPU that several pods of a node share, and how much of its memory they take: the
 // only implementation of spec 3 N5-N7 and N11-N14.
 //
-//   AddSharer(ledger, &listed[static_cast<size_t>(gpu)], mib, status);
-//   RemoveSharer(ledger, &listed[static_cast<size_t>(gpu)], mib, status);
+//   [&](SharedGpu* shared) { AddSharer(ledger, shared, mib, status); });
+//   [&](SharedGpu* shared) { RemoveSharer(ledger, shared, mib, status); });
 //
 // The physical device is only known when a pod runs on it. Until then a SharedGpu is a group of
 // sharers without a device, and no two groups of a node get the same device (spec 3 S8). All

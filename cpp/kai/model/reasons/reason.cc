@@ -19,7 +19,12 @@ std::string_view CodeOfPodRefusals(const std::vector<PodRefusal>& refusals) {
   if (any(std::type_identity<VolumeRefusal>())) return reason_codes::kVolumeNotReady;
   if (any(std::type_identity<MissingConfigMaps>())) return reason_codes::kConfigMapMissing;
   if (any(std::type_identity<LargerThanAnyNode>())) return reason_codes::kLargerThanAnyNode;
-  return reason_codes::kResourceClaimNotReady;
+  const bool costs_too_much = std::ranges::any_of(refusals, [](const PodRefusal& each) {
+    const auto* claim = std::get_if<ClaimRefusal>(&each);
+    return claim != nullptr && claim->kind == ClaimRefusalKind::kSelectorsCostTooMuch;
+  });
+  return costs_too_much ? reason_codes::kSelectorCostsTooMuch
+                        : reason_codes::kResourceClaimNotReady;
 }
 
 }  // namespace

@@ -47,6 +47,8 @@ struct PreemptionDelay {  // spec 2 D2
   static constexpr std::string_view kCode = reason_codes::kPreemptionDelay;
   int64_t delay_ns = 0;
   int64_t end_ns = 0;  // since 1970
+  int64_t unkept =
+      0;  // how often in a row it lost the room of its victims; 0: the delay is its own
 };
 
 // Reasons about topologies (spec 4 M1-M5). Domains have the names that their topology gives them.

@@ -21,6 +21,7 @@ inline constexpr std::string_view kLargerThanAnyNode = "larger_than_any_node";
 inline constexpr std::string_view kConfigMapMissing = "config_map_missing";
 inline constexpr std::string_view kVolumeNotReady = "volume_not_ready";
 inline constexpr std::string_view kResourceClaimNotReady = "resource_claim_not_ready";
+inline constexpr std::string_view kSelectorCostsTooMuch = "selector_costs_too_much";
 inline constexpr std::string_view kNoFreeDevices = "no_free_devices";
 inline constexpr std::string_view kQueueDoesNotExist = "queue_does_not_exist";
 inline constexpr std::string_view kQueueNotLeaf = "queue_not_leaf";

@@ -47,6 +47,7 @@ class Refusal {
     kSingleMigStrategy,
     kNoMigNode,
     kSharedOnDraNode,
+    kClaimsOnlyNode,
     kGpuMemoryUnknown,
     kNotEnoughGpuMemory,
     kNotEnoughPodSlots,

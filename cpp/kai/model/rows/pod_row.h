@@ -107,6 +107,7 @@ struct PodIdentityRow {
   std::string node_name;               // spec.nodeName
   Phase phase = Phase::kUnknown;
   bool gated = false;  // has scheduling gates
+  bool bare = false;   // no controller would create it again
 
   friend bool operator==(const PodIdentityRow&, const PodIdentityRow&) = default;
 };

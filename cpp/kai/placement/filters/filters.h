@@ -12,20 +12,24 @@
 
 #include <memory>
 
+#include "kai/model/claims/claim_answers.h"
 #include "kai/placement/filter.h"
 
 namespace kai {
 
-std::unique_ptr<Filter> MakeResourceTypeFilter(const Cluster& cluster);  // spec 3 P4
-std::unique_ptr<Filter> MakeGpuMemoryFilter(const Cluster& cluster);     // spec 3 P5
+// `plugin_gpus_anywhere`: GPUs of device plugins may be on nodes that only claims get GPUs of, as
+// in KAI (spec 3 P4).
+std::unique_ptr<Filter> MakeResourceTypeFilter(const Cluster& cluster,
+                                               bool plugin_gpus_anywhere = false);  // spec 3 P4
+std::unique_ptr<Filter> MakeGpuMemoryFilter(const Cluster& cluster);                // spec 3 P5
 std::unique_ptr<Filter> MakeNodeStateFilter(
     const Cluster& cluster);  // spec 3 P7: cordons and conditions
 std::unique_ptr<Filter> MakeTaintFilter(const Cluster& cluster);  // spec 3 P8
 std::unique_ptr<Filter> MakeNodeAffinityFilter(
     const Cluster& cluster);  // spec 3 P8: node selector and required node affinity
-// kStillCount: leaving pods still hold their ports, still count for anti-affinity, and still count
-// for affinity, as in KAI. kMakeRoom: they do not, and a pod that takes their place waits until
-// they are gone (spec 2 W11).
+// kStillCount: leaving pods still hold their ports and still count for anti-affinity, as in KAI.
+// kMakeRoom: they do not, and a pod that takes their place waits until they are gone (spec 2 W11).
+// In both cases they count for affinity.
 enum class Leaving : uint8_t { kStillCount, kMakeRoom };
 
 std::unique_ptr<Filter> MakeHostPortFilter(const Cluster& cluster, Leaving leaving);  // spec 3 P8
@@ -34,7 +38,9 @@ std::unique_ptr<Filter> MakeInterPodAffinityFilter(
     const Cluster& cluster, Leaving leaving);  // spec 3 P8: in both directions
 std::unique_ptr<Filter> MakeWorkerNodeFilter(const Cluster& cluster);  // spec 3 P10
 // Belongs to the plugin dynamicresources; comes after those of predicates.
-std::unique_ptr<Filter> MakeResourceClaimFilter(const Cluster& cluster);  // spec 3 D7
+std::unique_ptr<Filter> MakeResourceClaimFilter(
+    const Cluster& cluster,
+    ClaimBudgets budgets = ClaimBudgets::kSmall);  // spec 3 D7
 
 // The storage that CSI drivers have left for the claims of pods. It belongs to no plugin and is
 // checked before them.

@@ -315,21 +315,38 @@ TEST(LeavingNeighbourTest, TheAntiAffinityOfAnEvictedPodEndsOnceItIsGone) {
   EXPECT_EQ(rooms.Find("ns/p-0"), "a1 later");
 }
 
-TEST(LeavingNeighbourTest, NoPodIsPlacedBesideATerminatingPodForAffinity) {
+TEST(LeavingNeighbourTest, APlaceBesideATerminatingPodDoesNotLast) {
   const auto cluster = [] {
     return OnlyZoneA()
         .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
         .Pending("ns/p", {.affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
         .Build();
   };
-  Rooms rooms(cluster());
-  EXPECT_EQ(rooms.Find("ns/p-0"), "a1");
+  for (const Leaving leaving : {Leaving::kMakeRoom, Leaving::kStillCount}) {
+    Rooms rooms(cluster(), {.leaving = leaving});
+    rooms.search().OnlyLasting(true);
+    EXPECT_EQ(rooms.Find("ns/p-0"), "a1");
+    EXPECT_FALSE(rooms.search().RefusedPassing());
+    rooms.Evict("ns/web-0");
+    const bool as_kai = leaving == Leaving::kStillCount;
+    EXPECT_EQ(rooms.Find("ns/p-0"), as_kai ? "a1" : "nowhere");
+    EXPECT_EQ(rooms.search().RefusedPassing(), !as_kai);
+    rooms.search().OnlyLasting(false);
+    EXPECT_EQ(rooms.Find("ns/p-0"), "a1") << "it attracts until it is gone";
+  }
+}
+
+TEST(LeavingNeighbourTest, ATerminatingPodOfASeriesStillBelongsToIt) {
+  // So the next one may not start the series again in another domain.
+  Rooms rooms(MakeCluster()
+                  .Node("a1", {.labels = {{kZone, "a"}}, .cordoned = true})
+                  .Node("b1", {.labels = {{kZone, "b"}}})
+                  .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
+                  .Pending("ns/p", {.labels = {{"app", "web"}},
+                                    .affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
+                  .Build());
   rooms.Evict("ns/web-0");
   EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
-
-  Rooms as_kai(cluster(), {.leaving = Leaving::kStillCount});
-  as_kai.Evict("ns/web-0");
-  EXPECT_EQ(as_kai.Find("ns/p-0"), "a1");
 }
 
 TEST(LeavingNeighbourTest, ASelectedPodThatMovesCountsInItsNewDomain) {
@@ -341,6 +358,7 @@ TEST(LeavingNeighbourTest, ASelectedPodThatMovesCountsInItsNewDomain) {
                   .Build());
   rooms.Evict("ns/web-0");
   rooms.Pipeline("ns/web-0", "b1");
+  rooms.search().OnlyLasting(true);
   EXPECT_EQ(rooms.Find("ns/p-0"), "b1");
 }
 

@@ -8,8 +8,8 @@ namespace {
 
 class ResourceClaimFilter final : public Filter {
  public:
-  explicit ResourceClaimFilter(const Cluster& cluster)
-      : cluster_(cluster), answers_(std::make_unique<ClaimAnswers>(&cluster.claims())) {}
+  ResourceClaimFilter(const Cluster& cluster, ClaimBudgets budgets)
+      : cluster_(cluster), answers_(std::make_unique<ClaimAnswers>(&cluster.claims(), budgets)) {}
 
   Scope ScopeFor(PodClassId pod_class) const override {
     return NeedsOf(pod_class).valid() ? Scope::kNode : Scope::kNothing;
@@ -50,8 +50,8 @@ class ResourceClaimFilter final : public Filter {
 
 }  // namespace
 
-std::unique_ptr<Filter> MakeResourceClaimFilter(const Cluster& cluster) {
-  return std::make_unique<ResourceClaimFilter>(cluster);
+std::unique_ptr<Filter> MakeResourceClaimFilter(const Cluster& cluster, ClaimBudgets budgets) {
+  return std::make_unique<ResourceClaimFilter>(cluster, budgets);
 }
 
 }  // namespace kai

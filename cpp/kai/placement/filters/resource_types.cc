@@ -12,7 +12,8 @@ namespace {
 
 class ResourceTypeFilter final : public Filter {
  public:
-  explicit ResourceTypeFilter(const Cluster& cluster) : cluster_(cluster) {
+  ResourceTypeFilter(const Cluster& cluster, bool plugin_gpus_anywhere)
+      : cluster_(cluster), plugin_gpus_anywhere_(plugin_gpus_anywhere) {
     const std::vector<PodClass>& classes = cluster.pod_classes().info.raw();
     if (std::ranges::none_of(classes, [](const PodClass& each) { return each.gpu.legacy_mig; }))
       return;
@@ -44,6 +45,9 @@ class ResourceTypeFilter final : public Filter {
     }
     if (pods.gpu.IsShared() && node_class.has_dra_gpus)
       return No(Refusal::kSharedOnDraNode, report);
+    if (pods.needs_gpu_plugin && node_class.has_dra_gpus && !node_class.has_plugin_gpus &&
+        !plugin_gpus_anywhere_)
+      return No(Refusal::kClaimsOnlyNode, report);
     if (pods.gpu.kind != GpuRequestKind::kMig) {
       if (mig == MigMode::kMixed) return No(Refusal::kMixedMigStrategy, report);
       if (mig == MigMode::kSingle && pods.gpu.kind != GpuRequestKind::kRegular)
@@ -65,13 +69,14 @@ class ResourceTypeFilter final : public Filter {
   }
 
   const Cluster& cluster_;
+  bool plugin_gpus_anywhere_;                       // as KAI: also where only claims give GPUs
   std::map<NodeId, std::vector<PodId>> legacy_on_;  // pods with the old kind of request, by name
 };
 
 }  // namespace
 
-std::unique_ptr<Filter> MakeResourceTypeFilter(const Cluster& cluster) {
-  return std::make_unique<ResourceTypeFilter>(cluster);
+std::unique_ptr<Filter> MakeResourceTypeFilter(const Cluster& cluster, bool plugin_gpus_anywhere) {
+  return std::make_unique<ResourceTypeFilter>(cluster, plugin_gpus_anywhere);
 }
 
 }  // namespace kai

@@ -160,6 +160,7 @@ ClusterMaker& ClusterMaker::AddPods(std::string_view group, const PodsSpec& spec
     row.labels = spec.labels;
     row.node_name = spec.node;
     row.nominated_node = spec.nominated_node;
+    row.bare = spec.bare;
     row.node_selector = spec.node_selector;
     row.tolerations = spec.tolerations;
     row.affinity = spec.affinity;

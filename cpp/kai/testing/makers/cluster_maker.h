@@ -90,6 +90,7 @@ struct PodsSpec {
   std::vector<VolumeClaimRow> volumes = {};
   std::string subgroup = {};
   std::string nominated_node = {};
+  bool bare = false;  // no controller would create the pods again
   std::string queue = {};
   std::optional<int64_t> min_member = {};
   std::optional<int64_t> priority = {};  // of a priority class made for it

@@ -121,7 +121,7 @@ class CrowdedClusterWriter {
   QuotaRow Quota(const std::vector<double>& amounts) {
     QuotaRow quota;
     quota.quota = random_.Pick(amounts);
-    quota.limit = random_.OneIn(8) ? random_.Pick(amounts) : kUnlimited;
+    quota.limit = random_.OneIn(options_.tight_limits ? 2 : 8) ? random_.Pick(amounts) : kUnlimited;
     if (quota.limit == 0) quota.limit = kUnlimited;
     quota.over_quota_weight = random_.Pick(std::vector<double>{0, 1, 1, 1, 2});
     return quota;
@@ -161,6 +161,7 @@ class CrowdedClusterWriter {
       spec.millicpu = tight ? random_.Between(2, 6) * 1000 : 32000;
       spec.mb = tight ? random_.Between(4, 16) * 1000 : 256000;
       if (random_.OneIn(10)) spec.pods = random_.Between(2, 4);
+      if (options_.few_pod_slots) spec.pods = random_.Between(2, 10);
       if (random_.OneIn(6)) spec.more.emplace_back(kScalar, random_.Between(1, 2));
       const std::string name = StrCat("n", i);
       spec.labels.emplace_back("kubernetes.io/hostname", name);
@@ -404,6 +405,7 @@ CrowdedCluster MakeCrowdedCluster(uint64_t seed, const CrowdedClusterOptions& op
   if (options.sharers) AddRandomSharers(seed, *options.sharers, &crowded.rows);
   if (options.terms) AddRandomTerms(seed, *options.terms, &crowded.rows);
   if (options.topology) AddRandomTopology(seed, *options.topology, &crowded.rows);
+  MakeSomeBare(seed, &crowded.rows);
   return crowded;
 }
 

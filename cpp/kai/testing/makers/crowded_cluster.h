@@ -29,6 +29,8 @@ struct CrowdedClusterOptions {
   int max_pods = 4;  // per group
   bool sub_groups = true;
   bool pod_affinity = true;
+  bool few_pod_slots = false;  // 2 to 10 on each node
+  bool tight_limits = false;   // half of the queues have limits, departments as well as leaves
   std::optional<RandomSharersOptions> sharers = {};  // pods that share GPUs, and plugins for them
   std::optional<RandomTermsOptions> terms = RandomTermsOptions();
   std::optional<RandomTopologyOptions> topology = {};  // also enables its plugin

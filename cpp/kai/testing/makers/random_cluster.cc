@@ -546,7 +546,19 @@ ClusterRows MakeRandomCluster(uint64_t seed, const RandomClusterOptions& options
   if (options.sharers) AddRandomSharers(seed, *options.sharers, &rows);
   if (options.terms) AddRandomTerms(seed, *options.terms, &rows);
   if (options.topology) AddRandomTopology(seed, *options.topology, &rows);
+  if (options.bare) MakeSomeBare(seed, &rows);
   return rows;
+}
+
+void MakeSomeBare(uint64_t seed, ClusterRows* rows) {
+  Random random(seed + 2);
+  std::map<std::string, bool> is_bare;  // by pod group
+  for (PodRow& pod : rows->pods) {
+    const auto [group, is_new] =
+        is_bare.try_emplace(pod.namespace_name + "/" + pod.pod_group, false);
+    if (is_new) group->second = random.OneIn(8);
+    pod.bare = group->second;
+  }
 }
 
 void MakeLabelsUnique(ClusterRows* rows) {

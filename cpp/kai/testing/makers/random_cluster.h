@@ -82,6 +82,7 @@ struct RandomClusterOptions {
   bool nominated = true;    // status.nominatedNodeName
   bool shared_gpus = true;  // sometimes a pod on part of a GPU
   bool mig = true;          // nodes with MIG slices, and pods that run on them
+  bool bare = true;         // groups of pods that no controller would create again
   bool bad_queues = true;   // groups in inner queues or in none; queues without their parent
   // Ports, volumes and so on; empty: none of them.
   std::optional<RandomTermsOptions> terms = RandomTermsOptions();
@@ -92,6 +93,8 @@ struct RandomClusterOptions {
 
 ClusterRows MakeRandomCluster(uint64_t seed, const RandomClusterOptions& options = {});
 
+// Some groups become groups of bare pods.
+void MakeSomeBare(uint64_t seed, ClusterRows* rows);
 // The keys of a map are unique, but those of rows need not be: of equal label keys, this keeps the
 // first.
 void MakeLabelsUnique(ClusterRows* rows);

@@ -377,14 +377,14 @@ bool PassesRuntimeValidator(const World& world, const std::string& action, int w
     }
     for (const auto& [leaf, count] : lost) {
       const int64_t minimum = world.group(group).shape->tree.at(leaf).minimum;
-      // With the switch, pods that are leaving already do not count.
-      const bool counts_leaving = !world.settings().switches.on(Switch::kProtectedMinimum);
+      // With the switch, pods that are leaving already, and pods that an earlier action moves or
+      // promised a place, do not count.
+      const bool counts_all = !world.settings().switches.on(Switch::kProtectedMinimum);
       int64_t there = 0;
       for (const int pod :
            PodsOfLeaf(world, group, leaf, [](PodStatus s) { return IsActiveUsed(s); })) {
-        const bool leaves =
-            !IsActiveAllocated(StatusOf(world, pod)) && !At(world.pods(), pod).is_virtual;
-        there += counts_leaving || !leaves ? 1 : 0;
+        const bool runs = IsAllocated(StatusOf(world, pod)) || Contains(victims, pod);
+        there += counts_all || runs ? 1 : 0;
       }
       if (there - count < minimum) return false;
     }
@@ -398,11 +398,10 @@ QuotaCount NextRequestOf(const World& world, int group) {  // J
   return SumOfRequests(world, Tasks(world, group), world.kept().smallest_gpu_mib);
 }
 
-bool MayStart(const World& world, int group) {  // spec 1 F84
+bool MayStart(const World& world, int group, const QuotaCount& request) {  // spec 1 F84
   if (!world.settings().Has("proportion")) return false;
   const Kept::Group& each = At(world.kept().groups, group);
   const QueueNumbers n = NumbersNow(world, each.queue);
-  const QuotaCount request = NextRequestOf(world, group);
   if (!AtMost(n.allocated + request, n.fair_share)) return false;
   return each.preemptible || AtMost(n.allocated_non_preemptible + request, n.deserved);
 }
@@ -425,14 +424,14 @@ Three AllocatableOf(const QueueNumbers& numbers) {
   return {AllocatableShare(numbers, 0), AllocatableShare(numbers, 1), AllocatableShare(numbers, 2)};
 }
 
-bool PassesProportionFilter(const World& world, int waiting, int victim) {  // spec 1 F86
+bool PassesProportionFilter(const World& world, int waiting, int victim,
+                            const QuotaCount& request) {  // spec 1 F86
   if (!world.settings().Has("proportion")) return true;
   const auto queue_of = [&](int group) { return At(world.kept().groups, group).queue; };
   const auto pair = Leveled(PathUp(world, queue_of(waiting)), PathUp(world, queue_of(victim)));
   if (!pair) return true;
   const QueueNumbers x = NumbersNow(world, pair->first);
   const QueueNumbers y = NumbersNow(world, pair->second);
-  const QuotaCount request = NextRequestOf(world, waiting);
   if (!AtMost(x.allocated + request, x.deserved)) {
     return Exceeds(y.allocated, AllocatableOf(y));
   }
@@ -748,14 +747,49 @@ std::vector<int> LostOf(const World& after, const std::vector<int>& victims,
   return lost;
 }
 
-// spec 2 V13
-std::optional<Solution> Simulate(const World& world, const Search& search,
-                                 const Scenario& scenario) {
+// With the switch whole_gangs: the parts of a group in which a pod got a place are whole without
+// leaving pods.
+bool PlacesWholeGangs(const World& world, const std::vector<Decision>& pipelined) {
+  if (!world.settings().switches.on(Switch::kWholeGangs)) return true;
+  return std::all_of(pipelined.begin(), pipelined.end(), [&](const Decision& each) {
+    const int pod = world.kept().PodIndex(each.pod);
+    if (StatusOf(world, pod) != PodStatus::kPipelined) return true;
+    const int group = GroupOf(world, pod);
+    const SetTree& tree = world.group(group).shape->tree;
+    std::string name = SubGroupOf(*At(world.kept().pods, pod).row);
+    for (;;) {
+      if (!IsAllocationSatisfied(world, group, name)) return false;
+      if (name.empty()) return true;
+      for (const auto& [parent, set] : tree) {
+        if (std::find(set.children.begin(), set.children.end(), name) == set.children.end())
+          continue;
+        name = parent;
+        break;
+      }
+    }
+  });
+}
+
+// True: every place that the cycle has given after `before` lasts, and so do the earlier ones.
+bool PlacesLast(const World& before, const World& after) {
+  if (!before.settings().switches.on(Switch::kLeavingPods) || !before.settings().Has("predicates"))
+    return true;
+  const std::set<int> known = ShortLivedPods(before);
+  const std::set<int> now = ShortLivedPods(after);
+  return std::all_of(now.begin(), now.end(), [&](int pod) {
+    return known.contains(pod) && At(before.pods(), pod).placed == At(after.pods(), pod).placed;
+  });
+}
+
+// Evicts the victims and places the group and theirs; empty: the group found no place, or the
+// scenario is not acceptable.
+std::optional<Simulation> Play(const World& world, const Search& search, const Scenario& scenario,
+                               bool only_lasting) {
   const std::vector<int> victims = Joined(scenario.recorded, scenario.potential);
-  if (victims.empty()) return std::nullopt;
   std::set<int> nodes = search.feasible;
   nodes.merge(NodesOf(world, victims));
   Simulation trial(world, nodes);
+  trial.world().OnlyLasting(only_lasting);
   trial.world().mutable_group(search.group)->shape =
       std::make_shared<const Shape>(Partial(world, search.group, scenario.pending));
   for (const int pod : victims) {
@@ -781,10 +815,30 @@ std::optional<Solution> Simulate(const World& world, const Search& search,
   while (!jobs.empty()) {
     const int group = world.kept().GroupIndex(jobs.Pop());
     if (!involved.contains(group)) continue;
-    if (!trial.PlaceGroup(group) && group == search.group) return std::nullopt;
+    const Simulation before = trial;
+    bool placed = trial.PlaceGroup(group);
+    if (placed && !PlacesWholeGangs(trial.world(), trial.pipelined())) {
+      trial = before;
+      placed = false;
+    }
+    if (!placed && group == search.group) return std::nullopt;
   }
+  trial.world().OnlyLasting(false);
+  if (!search.validate(trial.world(), scenario) || !PlacesLast(world, trial.world()))
+    return std::nullopt;
+  return trial;
+}
 
-  if (!search.validate(trial.world(), scenario)) return std::nullopt;
+// spec 2 V13
+std::optional<Solution> Simulate(const World& world, const Search& search,
+                                 const Scenario& scenario) {
+  const std::vector<int> victims = Joined(scenario.recorded, scenario.potential);
+  if (victims.empty()) return std::nullopt;
+  // Affinity to an evicted pod counts only if that pod returns, so it is tried last (spec 2 W11).
+  std::optional<Simulation> played = Play(world, search, scenario, /*only_lasting=*/true);
+  if (!played) played = Play(world, search, scenario, /*only_lasting=*/false);
+  if (!played) return std::nullopt;
+  const Simulation& trial = *played;
   Solution solution{.world = trial.world(), .victims = {}, .decisions = {}};
   solution.victims = LostOf(solution.world, victims, search.action);
   std::map<int, int> times;
@@ -1038,7 +1092,7 @@ bool MayBeVictim(const World& world, const std::string& action, int waiting, int
   }
   if (action == "reclaim") {
     return its.queue != mine.queue && PassesRuntimeFilter(world, action, waiting, victim) &&
-           PassesProportionFilter(world, waiting, victim);
+           PassesProportionFilter(world, waiting, victim, NextRequestOf(world, waiting));
   }
   const std::vector<int> alive = PodsWith(world, victim, [](PodStatus s) { return IsAlive(s); });
   const bool known = std::any_of(alive.begin(), alive.end(), [&](int pod) {
@@ -1050,6 +1104,11 @@ bool MayBeVictim(const World& world, const std::string& action, int waiting, int
       world.evicted_again().begin(), world.evicted_again().end(),
       [&](const auto& pod_and_node) { return GroupOf(world, pod_and_node.first) == victim; });
   if (static_cast<int64_t>(alive.size()) <= again) return false;
+  const bool is_bare = std::any_of(active.begin(), active.end(), [&](int pod) {
+    return At(kept.pods, pod).row->bare && At(world.pods(), pod).placed == 0;
+  });
+  if (action == "consolidation" && world.settings().switches.on(Switch::kBarePods) && is_bare)
+    return false;
   if (action == "consolidation" || !known) return known;
   return its.queue == mine.queue && MattersMore(world, waiting, victim) &&
          PassesRuntimeFilter(world, action, waiting, victim);
@@ -1123,6 +1182,63 @@ std::vector<Chunk> ChunksOf(const World& before, const World& after,
   return chunks;
 }
 
+std::map<std::string, std::string> ParentsOf(const Kept& kept) {
+  std::map<std::string, std::string> parents;
+  for (const Kept::Queue& queue : kept.queues) {
+    parents[queue.row->name] = queue.parent < 0 ? "" : At(kept.queues, queue.parent).row->name;
+  }
+  return parents;
+}
+
+// What a group that lost pods requests next, once they wait: one of them, or all of its minimum.
+std::vector<QuotaCount> ReturnsOf(const World& after, int group, const std::vector<int>& victims) {
+  const Kept& kept = after.kept();
+  std::vector<int> lost;
+  std::vector<int> core;
+  std::map<std::string, int64_t> seen;  // number of victims by leaf
+  for (const int pod : victims) {
+    if (GroupOf(after, pod) != group) continue;
+    const std::string leaf = SubGroupOf(*At(kept.pods, pod).row);
+    const bool is_core = seen[leaf]++ < after.group(group).shape->tree.at(leaf).minimum;
+    if (IsActiveAllocated(StatusOf(after, pod))) continue;
+    lost.push_back(pod);
+    if (is_core) core.push_back(pod);
+  }
+  std::vector<QuotaCount> returns;
+  if (IsAllocationSatisfied(after, group, "")) {
+    for (const int pod : lost)
+      returns.push_back(SumOfRequests(after, {pod}, kept.smallest_gpu_mib));
+  } else if (!core.empty()) {
+    returns.push_back(SumOfRequests(after, core, kept.smallest_gpu_mib));
+  }
+  return returns;
+}
+
+// True: a group that lost pods could reclaim them at once from the group that got their room.
+bool MayBeTakenBack(const World& after, int waiting, const std::vector<int>& victims,
+                    const QuotaCount& request) {
+  const Kept& kept = after.kept();
+  if (!after.settings().switches.on(Switch::kLastingReclaim) ||
+      !At(kept.groups, waiting).preemptible)
+    return false;
+  const auto queue_of = [&](int group) {
+    return At(kept.queues, At(kept.groups, group).queue).row->name;
+  };
+  std::set<int> losers;
+  for (const int pod : victims) losers.insert(GroupOf(after, pod));
+  return std::any_of(losers.begin(), losers.end(), [&](int group) {
+    const std::vector<QuotaCount> returns = ReturnsOf(after, group, victims);
+    return std::any_of(returns.begin(), returns.end(), [&](const QuotaCount& returning) {
+      return MayStart(after, group, returning) &&
+             PassesProportionFilter(after, group, waiting, returning) &&
+             MayReclaim(NumbersOf(after), ParentsOf(kept),
+                        {.queue = queue_of(group), .preemptible = true, .request = returning},
+                        {{.queue = queue_of(waiting), .amount = request, .mig_gpus = 0}},
+                        after.settings().saturation_multiplier);
+    });
+  });
+}
+
 std::function<bool(const World&, const Scenario&)> ValidatorFor(const World& world,
                                                                 const std::string& action,
                                                                 int waiting) {
@@ -1139,16 +1255,14 @@ std::function<bool(const World&, const Scenario&)> ValidatorFor(const World& wor
     if (!PassesRuntimeValidator(after, action, waiting, victims)) return false;
     if (action == "preempt" || !world.settings().Has("proportion")) return true;
     const Kept& kept = world.kept();
-    std::map<std::string, std::string> parents;
-    for (const Kept::Queue& queue : kept.queues) {
-      parents[queue.row->name] = queue.parent < 0 ? "" : At(kept.queues, queue.parent).row->name;
-    }
     const Kept::Group& group = At(kept.groups, waiting);
-    return MayReclaim(NumbersOf(world), parents,
+    const QuotaCount request = SumOfRequests(world, scenario.pending, kept.smallest_gpu_mib);
+    return MayReclaim(NumbersOf(world), ParentsOf(kept),
                       {.queue = At(kept.queues, group.queue).row->name,
                        .preemptible = group.preemptible,
-                       .request = SumOfRequests(world, scenario.pending, kept.smallest_gpu_mib)},
-                      ChunksOf(world, after, victims), world.settings().saturation_multiplier);
+                       .request = request},
+                      ChunksOf(world, after, victims), world.settings().saturation_multiplier) &&
+           !MayBeTakenBack(after, waiting, victims, request);
   };
 }
 
@@ -1278,7 +1392,7 @@ std::vector<Decision> MakeRoom(World* world, const std::string& action,
   std::map<std::pair<int, std::string>, int> representatives;  // by queue; by -1 for consolidation
   while (!jobs.empty()) {
     const int group = kept.GroupIndex(jobs.Pop());
-    if (action == "reclaim" && !MayStart(*world, group)) continue;
+    if (action == "reclaim" && !MayStart(*world, group, NextRequestOf(*world, group))) continue;
     // The action itself has taken pods of it, and the rest is not a gang any more (switch
     // whole_gangs).
     if (settings.switches.on(Switch::kWholeGangs) && !IsReady(*world, group, "")) continue;

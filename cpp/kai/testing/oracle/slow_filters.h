@@ -14,6 +14,7 @@ namespace kai::oracle::parts {
 struct NeighbourAnswer {
   bool may = true;
   bool must_wait = false;  // until the conflicting pods are gone (spec 2 W11)
+  bool lasts = true;       // `may` will be true once the leaving pods are gone
 };
 NeighbourAnswer PortsAnswer(const World& world, int pod, int node);
 bool IsSpreadEvenly(const World& world, int pod, int node);

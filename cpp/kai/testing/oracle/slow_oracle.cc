@@ -1048,6 +1048,30 @@ void Charge(const Kept& kept, const Kept::Pod& pod, int node, PodStatus status, 
   }
 }
 
+namespace {
+
+// With the switch, the reservation pod of a device that is first shared in this cycle takes a pod
+// slot; those of other devices are pods of the cluster.
+bool CountsReservations(const Kept& kept) {
+  return kept.settings.switches.on(Switch::kReservationSlots) && kept.settings.Has("predicates");
+}
+
+void ChargeReservations(const GpuLedger& gpus, Ledger* ledger) {
+  for (const auto& [group, used] : gpus.u) {
+    if (!group.starts_with("~") || used <= 0) continue;
+    const auto amount = [&](const std::map<std::string, int64_t>& all) {
+      const auto found = all.find(group);
+      return found == all.end() ? 0 : found->second;
+    };
+    const int64_t held = amount(gpus.a);
+    const bool is_leaving = held != 0 && used == amount(gpus.r);
+    ledger->idle[3] -= held != 0 ? 1 : 0;
+    ledger->releasing[3] += is_leaving ? 1 : held == 0 ? -1 : 0;
+  }
+}
+
+}  // namespace
+
 std::vector<Ledger> Ledgers(const World& world) {
   const Kept& kept = world.kept();
   std::vector<Ledger> ledgers;
@@ -1072,6 +1096,8 @@ std::vector<Ledger> Ledgers(const World& world) {
     ledgers[i].idle[2] = gpus.idle;
     ledgers[i].releasing[2] = gpus.releasing;
     ledgers[i].used[2] = gpus.used;
+    if (CountsReservations(kept) && kept.allocatable[i][3] != 0)
+      ChargeReservations(gpus, &ledgers[i]);
   }
   return ledgers;
 }
@@ -1125,11 +1151,9 @@ std::vector<double> IdleOrReleasing(const Ledger& ledger) {
   return sum;
 }
 
-// kube-scheduler's InterPodAffinity filter. With the switch of spec 2 W11, a leaving pod does not
-// satisfy affinity, and a pod that takes its place has to wait.
-NeighbourAnswer AffinityAnswer(const World& world, const PodRow& pod, const NodeRow& node) {
+// The required affinity of kube-scheduler's InterPodAffinity filter.
+bool MeetsAffinity(const World& world, const PodRow& pod, const NodeRow& node, bool leaving_count) {
   const PodAffinityRow& mine = pod.affinity;
-  const bool leaving_go = world.settings().switches.on(Switch::kLeavingPods);
   const auto about_all = [&](const PodRow& other) {
     return std::all_of(mine.required.begin(), mine.required.end(),
                        [&](const PodAffinityTerm& term) { return IsAbout(term, pod, other); });
@@ -1137,16 +1161,24 @@ NeighbourAnswer AffinityAnswer(const World& world, const PodRow& pod, const Node
   bool exist = true;      // for every term, the node's domain has a pod that meets all terms
   bool anywhere = false;  // any domain has such a pod
   for (const PodAffinityTerm& term : mine.required) {
-    if (Label(node.labels, term.topology_key) == nullptr) return {.may = false};
+    if (Label(node.labels, term.topology_key) == nullptr) return false;
     bool here = false;
     ForEachPlacedPod(world, [&](const PodRow& other, const NodeRow& its_node, bool is_leaving) {
-      if (!about_all(other) || (is_leaving && leaving_go)) return;
+      if (!about_all(other) || (is_leaving && !leaving_count)) return;
       anywhere = anywhere || Label(its_node.labels, term.topology_key) != nullptr;
       here = here || SameDomain(node, its_node, term.topology_key);
     });
     exist = exist && here;
   }
-  if (!exist && (anywhere || !about_all(pod))) return {.may = false};
+  return exist || (!anywhere && about_all(pod));
+}
+
+// kube-scheduler's InterPodAffinity filter. With the switch of spec 2 W11, a pod that takes the
+// place of a leaving pod has to wait, and a place beside one does not last.
+NeighbourAnswer AffinityAnswer(const World& world, const PodRow& pod, const NodeRow& node) {
+  const PodAffinityRow& mine = pod.affinity;
+  const bool leaving_go = world.settings().switches.on(Switch::kLeavingPods);
+  if (!MeetsAffinity(world, pod, node, /*leaving_count=*/true)) return {.may = false};
   NeighbourAnswer answer;
   ForEachPlacedPod(world, [&](const PodRow& other, const NodeRow& its_node, bool is_leaving) {
     bool in_the_way = false;
@@ -1165,7 +1197,48 @@ NeighbourAnswer AffinityAnswer(const World& world, const PodRow& pod, const Node
       answer.may = false;
     }
   });
+  answer.lasts = !leaving_go || MeetsAffinity(world, pod, node, /*leaving_count=*/false);
   return answer;
+}
+
+std::set<int> ShortLivedPods(const World& world) {
+  const Kept& kept = world.kept();
+  std::set<int> found;
+  const auto is_placed_now = [&](int pod) {
+    const World::PodState& state = At(world.pods(), pod);
+    return state.placed > 0 &&
+           (state.status == PodStatus::kAllocated || state.status == PodStatus::kPipelined);
+  };
+  for (int pod = 0; pod < static_cast<int>(kept.pods.size()); ++pod) {
+    const PodRow& row = *At(kept.pods, pod).row;
+    const std::vector<PodAffinityTerm>& terms = row.affinity.required;
+    if (!is_placed_now(pod) || terms.empty()) continue;
+    const auto meets_all = [&](const PodRow& other) {
+      return std::all_of(terms.begin(), terms.end(),
+                         [&](const PodAffinityTerm& term) { return IsAbout(term, row, other); });
+    };
+    bool all_here = true;
+    bool any_elsewhere = false;
+    for (const PodAffinityTerm& term : terms) {
+      bool here = false;
+      for (int other = 0; other < static_cast<int>(kept.pods.size()); ++other) {
+        const World::PodState& state = At(world.pods(), other);
+        const bool stays =
+            state.node >= 0 && IsActiveUsed(state.status) && state.status != PodStatus::kReleasing;
+        if (other == pod || !stays || !meets_all(*At(kept.pods, other).row)) continue;
+        const NodeRow& its_node = *At(kept.nodes, state.node);
+        if (Label(its_node.labels, term.topology_key) == nullptr) continue;
+        const bool same =
+            SameDomain(*At(kept.nodes, At(world.pods(), pod).node), its_node, term.topology_key);
+        any_elsewhere = any_elsewhere || !same;
+        const bool is_later = is_placed_now(other) && state.placed > At(world.pods(), pod).placed;
+        here = here || (same && !is_later);
+      }
+      all_here = all_here && here;
+    }
+    if (!all_here && (any_elsewhere || !meets_all(row))) found.insert(pod);
+  }
+  return found;
 }
 
 // What has to be gone before the pod can start there, apart from resources.
@@ -1191,11 +1264,20 @@ DeviceChoice ChoiceOn(const World& world, int pod, int node, bool fits_now, bool
                        fits_now, pipeline_only);
 }
 
-// spec 3 P6: a pod that opens a device needs a second slot for the reservation pod. An existing
-// group counts as new unless its name is a number.
+// The devices of a choice that are first shared by it.
+int64_t NewDevicesOf(const DeviceChoice& choice) {
+  return std::count(choice.groups.begin(), choice.groups.end(), "");
+}
+
+// spec 3 P6: a pod that opens a device needs a second slot for the reservation pod. In KAI an
+// existing group counts as new unless its name is a number, and several devices need one slot.
 bool HasPodSlots(const World& world, int pod, int node) {
   if (!IsShared(*At(world.kept().pods, pod).row)) return true;  // by its request
   const DeviceChoice choice = ChoiceOn(world, pod, node, true, false);
+  if (world.kept().settings.switches.on(Switch::kReservationSlots)) {
+    const Ledger slots = At(Ledgers(world), node);
+    return slots.idle[3] + slots.releasing[3] >= 1 + static_cast<double>(NewDevicesOf(choice));
+  }
   const bool is_any_new =
       !choice.found || std::any_of(choice.groups.begin(), choice.groups.end(),
                                    [](const std::string& group) { return !Integer(group); });
@@ -1292,8 +1374,9 @@ bool Predicates(const World& world, int pod, int node) {
         FitsQuotas(world, group, kept.AtTheGate(At(kept.pods, pod), node)))) {
     return false;
   }
+  const NeighbourAnswer near = AffinityAnswer(world, row, target);
   return MayEverRun(world, pod, node) && HasPodSlots(world, pod, node) &&
-         PortsAnswer(world, pod, node).may && AffinityAnswer(world, row, target).may &&
+         PortsAnswer(world, pod, node).may && near.may && (near.lasts || !world.only_lasting()) &&
          (!settings.extras.on(Extra::kTopologySpread) || IsSpreadEvenly(world, pod, node));
 }
 
@@ -1461,7 +1544,13 @@ Placement PlaceTask(const World& world, int pod, const std::set<int>& nodes, boo
     }
     const DeviceChoice choice = ChoiceOn(world, pod, node, now, pipeline_only);
     if (!choice.found) continue;
-    return {.node = node, .now = !pipeline_only && !choice.is_releasing, .groups = choice.groups};
+    // With the switch, a pod waits for the slots of its reservation pods.
+    const bool has_slots =
+        !CountsReservations(kept) ||
+        At(ledgers, node).idle[3] >= 1 + static_cast<double>(NewDevicesOf(choice));
+    return {.node = node,
+            .now = !pipeline_only && !choice.is_releasing && has_slots,
+            .groups = choice.groups};
   }
   return {};
 }
@@ -1566,6 +1655,7 @@ void World::Place(std::string_view pod, std::string_view node, const Groups& gro
   state.node = target;
   state.groups = opened;
   state.is_virtual = true;
+  state.placed = ++placements_;
   Charge(index, target, state.groups, state.status);
 }
 
@@ -1580,6 +1670,7 @@ void World::Pipeline(std::string_view pod, std::string_view node, const Groups& 
   state.node = target;
   state.groups = opened;
   state.is_virtual = true;
+  state.placed = ++placements_;
   Charge(index, target, state.groups, state.status);
 }
 

@@ -177,6 +177,7 @@ class World {
     bool is_virtual = false;    // its status comes from a statement (spec 2 S6)
     parts::Groups groups;       // shared groups on its node
     std::vector<Spot> leaving;  // places that it moved away from and still uses
+    int placed = 0;             // which placement of the cycle it was; 0: none
   };
   const std::vector<PodState>& pods() const { return pods_; }
   std::vector<PodState>* mutable_pods() { return &pods_; }
@@ -185,6 +186,10 @@ class World {
   const std::vector<std::pair<int, int>>& evicted_again() const { return evicted_again_; }
   // Undoes the eviction of a pod: it is in place as before.
   void Return(int pod, const PodState& before);
+
+  // True: leaving pods do not satisfy the affinity of other pods.
+  bool only_lasting() const { return only_lasting_; }
+  void OnlyLasting(bool only) { only_lasting_ = only; }
 
   // State of a pod group that a cycle changes.
   struct GroupState {
@@ -203,6 +208,8 @@ class World {
   // Unlike all other data, these depend on the order of events (spec 3 N5, N6).
   std::vector<parts::GpuLedger> gpus_;  // by node
   int groups_opened_ = 0;
+  int placements_ = 0;
+  bool only_lasting_ = false;
 
   void Charge(int pod, int node, const parts::Groups& groups, PodStatus status);
   void Discharge(int pod, int node, const parts::Groups& groups, PodStatus status);
@@ -494,6 +501,9 @@ bool HasGpusToGive(const World& world, int node);  // spec 2 V3
 bool PassesPodChecks(const World& world, int pod);
 // True if a waiting group can affect the turn of its queue, in an order of all waiting groups.
 bool RepresentsItsQueue(const World& world, int group);
+// Pods with a place from this cycle whose required affinity is not satisfied once leaving pods are
+// gone and the places of the cycle are given in their order (spec 2 W11).
+std::set<int> ShortLivedPods(const World& world);
 // The scores of nodes from their domains (spec 4 S1).
 using NodeScores = std::map<int, double>;
 // spec 2 P2-P4 among some nodes; with scores of domains, nodes without a score are excluded.

@@ -272,9 +272,13 @@ TEST(OracleSharingTest, OpeningADeviceNeedsASecondPodSlot) {  // spec 3 P6, T13
                                  .Node("n1", {.gpus = 2, .pods = 2})
                                  .Running("ns/a", {.gpu_fraction = 0.25, .node = "n1"})
                                  .Pending("ns/new", {.gpu_fraction = 0.25});
+  EXPECT_EQ(FindNode(Of(maker, {{"ns/a-0", {"g7"}}}, Packing()), "ns/new-0").node, "n1");
+  EXPECT_EQ(FindNode(Of(maker, {}, Packing()), "ns/new-0").node, "") << "g7 is not known";
+  Settings as_kai = Packing();
+  as_kai.switches.Set(Switch::kReservationSlots, false);
   // A group with a number as name is an old one; any other counts as new.
-  EXPECT_EQ(FindNode(Of(maker, {{"ns/a-0", {"7"}}}, Packing()), "ns/new-0").node, "n1");
-  EXPECT_EQ(FindNode(Of(maker, {{"ns/a-0", {"g7"}}}, Packing()), "ns/new-0").node, "");
+  EXPECT_EQ(FindNode(Of(maker, {{"ns/a-0", {"7"}}}, as_kai), "ns/new-0").node, "n1");
+  EXPECT_EQ(FindNode(Of(maker, {{"ns/a-0", {"g7"}}}, as_kai), "ns/new-0").node, "");
 }
 
 // ---- scores -------------------------------------------------------------------------------------

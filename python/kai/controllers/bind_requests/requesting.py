@@ -10,15 +10,24 @@ until it exists; only one object can have its name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from kai.api.writes import Write
 from kai.controllers.bind_requests.values import Request, deletion
 from kai.controllers.bindings import Binding, Bindings, Steps
+from kai.controllers.unshown import MOST_WAIT_S, READ_AFTER_S
 from kai.controllers.waits import earliest
 
-SHOWN_WITHIN_S = 10.0
-"""A created BindRequest that no watch has shown for this long is read: it may have been deleted."""
+
+@dataclass(slots=True)
+class _Created:
+    """`due`: when it is read, if no watch has shown it: it may have been deleted, or the answer was
+    not true. None: the next `tick` sets the time."""
+
+    binding: Binding
+    due: float | None = None
+    wait: float = READ_AFTER_S
 
 
 class Requesting(Bindings):
@@ -28,8 +37,8 @@ class Requesting(Bindings):
 
     def __init__(self, write: Callable[[Binding], Write]) -> None:
         super().__init__(write)
-        # Created, and not shown by a watch yet. None: the next `tick` sets the time to read it.
-        self._created: dict[str, tuple[Binding, float | None]] = {}
+        # Created, and not shown by a watch yet
+        self._created: dict[str, _Created] = {}
 
     def lacks(self, binding: Binding) -> str:
         """Nothing: the binder that carries out the BindRequest gives the pod what it needs."""
@@ -41,8 +50,8 @@ class Requesting(Bindings):
 
     def shown(self, pod: str, uid: str) -> bool:
         """A watch has shown the BindRequest of the pod; returns whether it was created here."""
-        binding, _ = self._created.get(pod, (None, None))
-        if binding is None or binding.uid != uid:
+        created = self._created.get(pod)
+        if created is None or created.binding.uid != uid:
             return False
         del self._created[pod]
         return True
@@ -53,15 +62,17 @@ class Requesting(Bindings):
 
     def tick(self, now: float, steps: Steps) -> None:
         super().tick(now, steps)
-        for pod, (binding, due) in self._created.items():
-            if due is None or now >= due:
-                self._created[pod] = (binding, now + SHOWN_WITHIN_S)
-                if due is not None:
-                    self._look(steps, binding)
+        for created in self._created.values():
+            if created.due is None:
+                created.due = now + created.wait
+            elif now >= created.due:
+                created.wait = min(created.wait * 2, MOST_WAIT_S)
+                created.due = now + created.wait
+                self._look(steps, created.binding)
 
     def next_tick(self) -> float | None:
         """The time of the next `tick`."""
-        times = [super().next_tick(), *(due for _, due in self._created.values())]
+        times = [super().next_tick(), *(each.due for each in self._created.values())]
         return earliest(times)
 
     def seen(self, now: float, binding: Binding, found: Mapping[str, Any] | None) -> Steps:
@@ -71,8 +82,8 @@ class Requesting(Bindings):
         another node is respected.
         """
         steps = Steps()
-        created, _ = self._created.get(binding.pod, (None, None))
-        if created is binding and found is None:
+        created = self._created.get(binding.pod)
+        if created is not None and created.binding is binding and found is None:
             del self._created[binding.pod]
             steps.forget.append(binding.assumption)
         if not self.is_current(binding):
@@ -105,7 +116,7 @@ class Requesting(Bindings):
 
     def _succeed(self, steps: Steps, binding: Binding) -> None:
         self.drop(binding)
-        self._created[binding.pod] = (binding, None)
+        self._created[binding.pod] = _Created(binding)
         trouble = self._troubles.get(binding.pod)
         if trouble is not None and trouble.in_doubt:
             trouble.in_doubt, trouble.due = False, None

@@ -16,9 +16,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kai.api.refusals import refusal
 from kai.api.writes import Outcome, Result, Write
 from kai.controllers.bind_requests.values import SUCCEEDED, Request, deletion
 from kai.controllers.bindings import Binding, Bindings, Steps
+from kai.controllers.unshown import READ_AFTER_S
 
 AGAIN_S = 2.0
 """The pause after a decision or deletion that failed."""
@@ -121,7 +123,11 @@ class Requests:
         is_of_pod = current.owner in ("", target.uid)
         if current.has_failed:
             if is_of_pod and target.uid and not target.node:
-                steps.failed.append((_binding_of(current), current.reason or "no reason is given"))
+                why = current.reason or "no reason is given"
+                steps.failed.append((_binding_of(current), why))
+                rule = refusal(why, inside=True)
+                if rule is not None and rule.answered:
+                    steps.refused.append((_binding_of(current), why))
             else:
                 self._ways.calm(current.pod, current.owner)
             self._delete(steps, current)
@@ -134,13 +140,11 @@ class Requests:
         return steps
 
     def answered(self, now: float, write: Write, outcome: Outcome) -> None:
-        """The outcome of a deletion; other writes are ignored."""
-        if isinstance(write.about, _Deletion) and outcome.result not in (
-            Result.DONE,
-            Result.GONE,
-            Result.CONFLICT,
-        ):
-            self._again[write.about.request.name] = now + AGAIN_S
+        """The outcome of a deletion; other writes are ignored. It is repeated if no watch has shown
+        it after a while, whatever the answer was."""
+        if isinstance(write.about, _Deletion) and write.about.request.name in self._known:
+            is_over = outcome.result in (Result.DONE, Result.GONE, Result.CONFLICT)
+            self._again[write.about.request.name] = now + (READ_AFTER_S if is_over else AGAIN_S)
 
     def _leave(self, request: Request) -> None:
         names = self._at[request.node]

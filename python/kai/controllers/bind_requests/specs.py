@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from kai.api import keys
+from kai.api.names import LONGEST_LABEL, fitting
 from kai.api.writes import Lane, Write
 from kai.controllers.amounts import to_text
 from kai.controllers.bindings import Binding
@@ -40,7 +41,7 @@ def spec_of(bind: Bind) -> dict[str, Any]:
 def creation(binding: Binding, pool_key: str, pool: str) -> Write:
     """Creates the BindRequest of a decision; it has the name of the pod, and is deleted with it."""
     namespace, _, name = binding.pod.partition("/")
-    labels = {keys.SELECTED_NODE_LABEL: binding.node}
+    labels = {keys.SELECTED_NODE_LABEL: fitting(binding.node, LONGEST_LABEL)}
     if pool:
         labels[pool_key] = pool
     owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": binding.uid}

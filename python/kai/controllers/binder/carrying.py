@@ -22,6 +22,7 @@ from kai.controllers.binder.tasks import ConditionOf, Stage, StatusOf, Task
 from kai.controllers.bindings import Binding, Bindings, Steps, wait_of
 from kai.controllers.preparing import Prepared, Preparing
 from kai.controllers.sharing.labels import gpu_labels
+from kai.controllers.unshown import READ_AFTER_S
 from kai.controllers.verdicts import Condition, binder_event, bound_to, not_bound, orders
 from kai.controllers.volumes.matching import claims_of
 from kai.controllers.waits import earliest
@@ -121,7 +122,11 @@ class RequestBinder:
         """The planning thread's facts about its pod and its node."""
         steps = Steps()
         task = self._tasks.get(request.name)
-        if task is None or task.stage is not Stage.WAITS or task.request.uid != request.uid:
+        if task is None or task.request.uid != request.uid:
+            return steps
+        if task.stage is Stage.OVER:
+            self._confirm(steps, task, target)
+        if task.stage is not Stage.WAITS:
             return steps
         request, task.has_node = task.request, target.has_node
         task.waits_for_volumes = target.waits_for_volumes
@@ -170,7 +175,11 @@ class RequestBinder:
         steps = Steps()
         about = write.about
         if isinstance(about, Binding):
-            self._absorb(now, self._ways.answered(now, about, outcome), steps)
+            ways = self._ways.answered(now, about, outcome)
+            for task in filter(None, map(self._of, ways.bound)):
+                task.bound_due = now + READ_AFTER_S
+                self._time(task)
+            self._absorb(now, ways, steps)
         elif isinstance(about, StatusOf):
             steps.writes += about.task.status_answered(now, about.version, outcome)
             self._time(about.task)
@@ -201,7 +210,10 @@ class RequestBinder:
             if task.due is not None and now >= task.due:
                 self._check(task)
             if task.status_due is not None and now >= task.status_due:
-                steps.writes += task.write_status()
+                steps.writes += task.write_again()
+            if task.bound_due is not None and now >= task.bound_due:
+                self._unchecked[task.request.name] = None
+                task.bound_due = now + 2 * READ_AFTER_S
             if task.pod_due is not None and now >= task.pod_due:
                 task.pod_due = None
                 steps.writes += task.write_pod(self._stamp())
@@ -242,6 +254,18 @@ class RequestBinder:
         else:
             steps.look.append((self._new(task, task.uid), "Node"))
 
+    def _confirm(self, steps: Steps, task: Task, target: Target) -> None:
+        """The API server has accepted the binding. If no watch has shown the pod on its node, the
+        pod is read, and bound again if it still waits."""
+        if task.bound_due is None:
+            return
+        task.bound_due = None
+        if target.uid == task.uid and not target.node:
+            task.stage = Stage.LOOKS
+            steps.look.append((self._new(task, task.uid), "Pod"))
+        else:
+            self._settle(task)
+
     def _bind(self, now: float, steps: Steps, task: Task, uid: str) -> None:
         task.uid = uid
         other = self._ways.of(task.request.pod)
@@ -261,6 +285,7 @@ class RequestBinder:
         """Takes in the results of bindings."""
         steps.writes += ways.writes
         steps.look += ways.look
+        steps.events += ways.events
         for binding in ways.bound:
             task = self._of(binding)
             self._by_number.pop(binding.assumption, None)

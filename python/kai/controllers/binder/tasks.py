@@ -11,6 +11,7 @@ from kai.api.writes import Outcome, Result, Write
 from kai.controllers.bind_requests import Request
 from kai.controllers.binder import texts
 from kai.controllers.bindings import wait_of
+from kai.controllers.unshown import READ_AFTER_S
 from kai.controllers.verdicts import Condition
 from kai.controllers.verdicts.written import Written, is_another
 from kai.controllers.waits import earliest
@@ -28,7 +29,7 @@ class Stage(Enum):
 class Task:
     """`attempts`: failures so far. `due`: the time of the next try. `status`: the status that its
     BindRequest needs and does not have yet; `sent`: the version for which that write is under way,
-    "": none."""
+    "": none. `bound_due`: when the pod must be on its node for the watch as well."""
 
     request: Request
     attempts: int
@@ -40,6 +41,7 @@ class Task:
     sent: str = ""
     failures: int = 0
     status_due: float | None = None
+    bound_due: float | None = None
     uid: str = ""  # of the pod
     pod: Written = field(default_factory=Written)
     pod_due: float | None = None
@@ -47,12 +49,13 @@ class Task:
     @property
     def is_settled(self) -> bool:
         """It is over, and its status is written."""
-        return self.stage is Stage.OVER and self.status is None and self.pod.is_settled
+        is_over = self.stage is Stage.OVER and self.bound_due is None
+        return is_over and self.status is None and self.pod.is_settled
 
     @property
     def next(self) -> float | None:
         """The time of the next step without another event."""
-        times = (self.due, self.status_due, self.pod_due)
+        times = (self.due, self.status_due, self.bound_due, self.pod_due)
         return earliest(times)
 
     def see(self, request: Request) -> None:
@@ -72,6 +75,11 @@ class Task:
         self.status, self.sent = status, ""
         return self.write_status()
 
+    def write_again(self) -> list[Write]:
+        """The patch, whatever has become of earlier ones."""
+        self.sent, self.status_due = "", None
+        return self.write_status()
+
     def write_status(self) -> list[Write]:
         """The patch, unless one for this version is under way."""
         if self.status is None or self.sent == self.request.version:
@@ -84,7 +92,9 @@ class Task:
             return []
         if outcome.result is Result.CONFLICT and version != self.request.version:
             return self.write_status()  # a watch has shown the later one meanwhile
-        if outcome.result not in (Result.DONE, Result.GONE):
+        if outcome.result in (Result.DONE, Result.GONE):
+            self.status_due = now + READ_AFTER_S  # unless a watch has shown it by then
+        else:
             self.sent, self.status_due = "", now + wait_of(self.failures)
             self.failures += 1
         return []

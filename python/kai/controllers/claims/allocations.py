@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kai.api.names import LONGEST_NAME, fitting
 from kai.api.reading import mapping, objects
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -145,7 +146,8 @@ def _same(claim: Manifest) -> dict[str, Any]:
 def made_name(pod: str, uid: str) -> str:
     """The name of the claim for a pod; always the same for a pod."""
     end = hashlib.sha256(uid.encode()).hexdigest()[:5]
-    return f"{pod[:226].rstrip('.-')}-extended-resources-{end}"
+    end = f"-extended-resources-{end}"
+    return fitting(pod, LONGEST_NAME - len(end)) + end
 
 
 def made_claim(

@@ -14,7 +14,7 @@ complete.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,6 +68,11 @@ class _About:
     task: _Task
     claim: _Claim | None  # None: the write is about the pod
     what: str
+
+    @property
+    def pods(self) -> Sequence[tuple[str, str]]:
+        """The pods that wait for the write (kai.api.writes)."""
+        return self.task.binding.pods
 
 
 class ClaimGiver:
@@ -131,6 +136,13 @@ class ClaimGiver:
         else:
             self._step(given, task, claim)
         return given
+
+    def waits_for(self, binding: Binding) -> str:
+        task = self._of(binding)
+        if task is None or task.undoes:
+            return "the end of its previous binding, which is being undone"
+        names = [f"{binding.namespace}/{each.name}" for each in task.claims if not each.is_done]
+        return f"devices of the resource claim {', '.join(names)}" if names else "its own status"
 
     def take_back(self, binding: Binding) -> Given:
         given = Given()

@@ -11,6 +11,8 @@
                                                # until it is in not_needed
     for reference in decided.joined:           # has a new pod: a good time to read it again
         look_again(reference)
+    for name in decided.withdrawn:             # it is not created, and no plan needs it
+        cluster.withdraw("PodGroup", name)
     for change in decided.groups:
         change.manifest                        # for a plan before the group exists
         send(change.write(last_start=now))     # last_start: optional
@@ -22,10 +24,11 @@
     for problem in decided.problems:           # Warning events
         event(problem.pod, problem.uid, WARNING, problem.message)
 
-Report writes that were not applied: `group_exists` if a group to create exists (409) or the answer
-was lost; `group_gone` if a group to patch does not exist (404); `group_refused`; `retry` in all
-other cases. A PodGroup is read once, and so is a Pod: `put_pod` reports its changes. A patch of a
-group whose creation was not sent yet replaces that creation, and carries the manifest too.
+Report the answers to writes of groups: `group_created` after a creation; `group_exists` if a group
+to create exists (409) or the answer was lost; `group_gone` if a group to patch does not exist
+(404); `group_refused`; `retry` if it was not applied for another reason. A PodGroup is read once,
+and so is a Pod: `put_pod` reports its changes. A patch of a group whose creation was not sent yet
+replaces that creation, and carries the manifest too.
 """
 
 from kai.controllers.grouper.decisions import (

@@ -60,14 +60,15 @@ class Assignment:
 
     def write(self) -> Write | None:
         """The merge patch of the pod; None if it needs none. A new pod with its name is not
-        patched."""
+        patched. A patch of the status may change labels and annotations too, and the right to it
+        does not allow to change the images or the priority of a pod."""
         if not self.patch:
             return None
         namespace, _, name = self.pod.partition("/")
         body = {"metadata": {"uid": self.uid, **self.patch}}
         return Write(
-            Lane.BINDING, "patch", "Pod", namespace, name, body, key=f"group of {self.pod}",
-            about=self,
+            Lane.BINDING, "patch", "Pod", namespace, name, body, "status",
+            key=f"group of {self.pod}", about=self,
         )  # fmt: skip
 
 
@@ -100,6 +101,8 @@ class Decided:
     needs: list[Reference] = field(default_factory=list)
     not_needed: list[Reference] = field(default_factory=list)  # not needed any more
     joined: list[Reference] = field(default_factory=list)  # known, with a new pod: read again
+    # Before groups: these lost their last pod before the API server was known to have them
+    withdrawn: list[str] = field(default_factory=list)
     groups: list[GroupChange] = field(default_factory=list)
     # Before assignments; the last one of a pod counts
     holds: list[Hold] = field(default_factory=list)

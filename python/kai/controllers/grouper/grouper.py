@@ -22,10 +22,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kai.api import keys, kinds
+from kai.api.names import LONGEST_NAME
 from kai.api.reading import annotations_of, at, labels_of, mapping, text
 from kai.controllers.grouper.decisions import Assignment, Decided, GroupChange, Hold, Problem
 from kai.controllers.grouper.existing import patch_of, patched
 from kai.grouping import (
+    FIXED,
     Gang,
     InvalidField,
     Owner,
@@ -34,14 +36,19 @@ from kai.grouping import (
     chain_of,
     gang_of,
     gangs,
+    is_created_again,
     owner_of,
     pod_group,
     reference_of,
+    says_if_movable,
 )
+from kai.grouping.owners import name_of_group
 from kai.grouping.pod_groups import given_labels
 
 Manifest = Mapping[str, Any]
 
+_UID = 36
+"""Characters of a UID."""
 _MADE_BY_A_GROUPER = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The part of a group's name that a grouper wrote, ours or KAI's: a UID."""
 
@@ -67,7 +74,10 @@ class _Pod:
     created: tuple[str, int]  # creation time and order of arrival
     again: bool = False  # names its group, and is checked all the same
     is_held: bool = False  # does not belong to the group that it names
+    is_fixed: bool = False  # is not created again, although an owner controls it
+    is_marked: bool = False  # it was decided to write only this, as the pod names its group
     problem: str = ""
+    group: str = ""  # the group that it is a member of
     decided: tuple[str, str] | None = None  # the group and sub-group that were decided
     waits_for: Reference | None = None
 
@@ -82,6 +92,7 @@ class _Group:
     parts: Sequence[Mapping[str, Any]] = ()
     follows: dict[Reference, None] = field(default_factory=dict)  # the owners of its pods
     existing: Mapping[str, Any] | None = None
+    is_planned: bool = False  # a decision creates it, and the API server has not confirmed that
     is_reading: bool = False  # the object at the API server is being read
     owner_keys: tuple[frozenset[str], frozenset[str]] = (
         frozenset(),
@@ -137,10 +148,11 @@ class Grouper:
             return
         again = False
         if known is None and isinstance(settled := self._settled.get(name), int):
-            if settled == _number_of(pod):
+            named = annotations_of(pod).get(keys.POD_GROUP_ANNOTATION)
+            if settled == _number_of(pod) and named:
                 return
-            del self._settled[name]
-            again = annotations_of(pod).get(keys.POD_GROUP_ANNOTATION) == _bare_group(name, uid)
+            del self._settled[name]  # a restored etcd may have forgotten the annotation
+            again = named == _bare_group(name, uid)
         self._take(name, _trimmed(pod), again=again)
 
     def pod_gone(self, name: str, uid: str = "") -> None:
@@ -152,15 +164,13 @@ class Grouper:
             del self._pods[name]
             self._dirty_pods.pop(name, None)
             self._stop_waiting(name, pod)
-        group_name: str | int | None = self._settled.pop(name, None)
-        if pod is not None and pod.decided is not None:
-            group_name = _in_namespace_of(name, pod.decided[0])
-        if isinstance(group_name, str) and (group := self._groups.get(group_name)) is not None:
-            group.members.pop(name, None)
-            if group.dependencies.pop(name, None) is not None and group.members:
-                self._dirty_groups[group_name] = None
-            elif not group.members and not group.follows:
-                self._drop(group_name, group)  # it belonged to this pod alone
+            self._leave(name, pod.group)
+        settled = self._settled.pop(name, None)
+        if isinstance(settled, str):
+            self._leave(name, settled)
+        elif settled is not None and uid:
+            # Nothing is stored for it; its group may not have been seen yet.
+            self._decided.withdrawn.append(_in_namespace_of(name, _bare_group(name, uid)))
 
     def put_object(self, reference: Reference, manifest: Manifest) -> None:
         """The current state of an object in `Decided.needs`; an object with another UID is
@@ -199,7 +209,7 @@ class Grouper:
         name = kinds.full_name(manifest)
         if (group := self._groups.get(name)) is not None:
             self._answered(name, group)
-            group.existing = _without_status(manifest)
+            group.existing, group.is_planned = _without_status(manifest), False
             self._dirty_groups[name] = None
 
     def group_gone(self, name: str, uid: str = "") -> None:
@@ -209,20 +219,28 @@ class Grouper:
             if uid and known and known != uid:
                 return
             self._answered(name, group)
-            group.existing = None
+            group.existing, group.is_planned = None, False
             if group.members:
                 self._dirty_groups[name] = None
             else:
+                self._decided.withdrawn.append(name)  # no watch may have shown it
                 self._drop(name, group)
-        elif (pod := _pod_of(name)) and isinstance(self._settled.get(pod[0]), int):
-            # The group of a bare pod, for which nothing is stored.
-            reference = _reference("v1", "Pod", pod[0], pod[1])
-            self._restored[reference] = pod[0]
+        elif pod := self._bare_pod_of(name):
+            reference = _reference("v1", "Pod", pod, name[-_UID:])
+            self._restored[reference] = pod
             self._need(reference)
+        else:
+            self._decided.withdrawn.append(name)
+
+    def group_created(self, name: str) -> None:
+        """The API server has created a group."""
+        if (group := self._groups.get(name)) is not None:
+            group.is_planned = False
 
     def group_exists(self, name: str) -> None:
         """A group to create exists already: its current state is needed."""
         if (group := self._groups.get(name)) is not None:
+            group.is_planned = False
             self._read_group(name, group)
 
     def group_refused(self, name: str, message: str) -> None:
@@ -274,6 +292,8 @@ class Grouper:
         manifest = pod.manifest
         self._stop_waiting(name, pod)
         if self._needs_no_group(manifest, pod):
+            named = text(annotations_of(manifest).get(keys.POD_GROUP_ANNOTATION))
+            self._leave(name, pod.group, exists=_in_namespace_of(name, named) == pod.group)
             self._settle(name, manifest, "")
             return ""
         walked: dict[Reference, None] = {}
@@ -289,8 +309,10 @@ class Grouper:
                 self._wait(name, pod, next(reversed(walked)))
             return ""
         if any(_skips(each.annotations) for each in chain):
+            self._leave(name, pod.group)
             self._settle(name, manifest, "")
             return ""
+        pod.is_fixed = len(chain) > 1 and not is_created_again(manifest, chain[1].manifest)
         owner = owner_of(chain)
         group_name = _in_namespace_of(name, owner.group_name)
         group = self._groups.get(group_name)
@@ -301,6 +323,9 @@ class Grouper:
                 self._read_group(group_name, group)
         for reference in walked:
             self._follow(group_name, group, reference)
+        if pod.group != group_name:
+            self._leave(name, pod.group)
+            pod.group = group_name
         if pod.decided is None:  # it is new
             known = (each for each in walked if each not in self._fresh)
             self._decided.joined += [each for each in known if each not in self._decided.joined]
@@ -365,7 +390,7 @@ class Grouper:
             (frozenset(owner.labels), frozenset(owner.annotations)),
         )
         if group.existing is None:
-            group.existing = wanted
+            group.existing, group.is_planned = wanted, True
             self._decided.groups.append(GroupChange(wanted))
             return
         labels, annotations = (was - now for was, now in zip(before, group.owner_keys, strict=True))
@@ -386,17 +411,35 @@ class Grouper:
                 self._problem(name, pod, error.message)
             return
         patch = _patch_of_pod(manifest, group_name, sub_group, has_parts=bool(gang.sub_groups))
+        is_named = not patch
+        if pod is not None and pod.is_fixed and not says_if_movable(manifest):
+            patch["annotations"] = patch.get("annotations", {}) | FIXED
         if not patch:
             if pod is not None:
                 self._settle(name, manifest, group_name)
             return
         if pod is None:  # it was settled, and its gang has other sub-groups now
             pod = self._pods[name] = _Pod(manifest, ("", 0))
+            pod.group = _in_namespace_of(name, group_name)
+            self._settled.pop(name, None)
         pod.problem = ""
-        if pod.decided != (group_name, sub_group):
+        if pod.decided != (group_name, sub_group) or (is_named and not pod.is_marked):
             pod.decided, pod.is_held = (group_name, sub_group), False
+            pod.is_marked = is_named
             assignment = Assignment(name, _uid(manifest), group_name, sub_group, patch)
             self._decided.assignments.append(assignment)
+
+    def _bare_pod_of(self, group: str) -> str:
+        """The bare pod with a group of this name, for which nothing is stored; "" for none."""
+        namespace, _, name = group.partition("/")
+        pod, uid = f"{namespace}/{name[len('pg-') : -_UID - 1]}", name[-_UID:]
+        named: Iterable[str] = (pod,)
+        if len(name) == LONGEST_NAME:  # the name of the pod may have been cut
+            named = (each for each in self._settled if each.startswith(f"{namespace}/"))
+        for each in named:
+            if isinstance(self._settled.get(each), int) and _bare_group(each, uid) == name:
+                return each
+        return ""
 
     # ---- what is remembered ----------------------------------------------------------------------
 
@@ -427,7 +470,9 @@ class Grouper:
         if pod is None:
             self._arrivals += 1
             created = (text(at(manifest, "metadata", "creationTimestamp")), self._arrivals)
-            self._pods[name] = _Pod(manifest, created, again)
+            settled = self._settled.pop(name, None)
+            group = settled if isinstance(settled, str) else ""
+            self._pods[name] = _Pod(manifest, created, again, group=group)
         else:
             pod.manifest = manifest
         self._dirty_pods[name] = None
@@ -499,6 +544,23 @@ class Grouper:
         group.is_reading = True
         self._need(_reference_of_group(name))
 
+    def _leave(self, pod: str, name: str, *, exists: bool = False) -> None:
+        """The pod is not a member of this group any more. `exists`: the pod names the group, so the
+        group was created before; if it is to be created again, that decision drops it."""
+        group = self._groups.get(name)
+        if group is None or (exists and group.existing is None):
+            return
+        group.is_planned = group.is_planned and not exists
+        group.members.pop(pod, None)
+        if group.dependencies.pop(pod, None) is not None and group.members:
+            self._dirty_groups[name] = None
+        elif not group.members:
+            if group.follows and group.existing is not None and not group.is_planned:
+                return  # further pods of its owner may come
+            if group.is_planned:
+                self._decided.withdrawn.append(name)
+            self._drop(name, group)
+
     def _answered(self, name: str, group: _Group) -> None:
         group.is_reading = False
         self._needed.discard(_reference_of_group(name))
@@ -561,14 +623,7 @@ def _in_namespace_of(pod: str, name: str) -> str:
 
 
 def _bare_group(pod: str, uid: str) -> str:
-    return f"pg-{pod.partition('/')[2]}-{uid}"
-
-
-def _pod_of(group: str) -> tuple[str, str] | None:
-    """The pod and UID in the name of a bare pod's group; None for other names."""
-    namespace, _, name = group.partition("/")
-    pod, uid = name[3:-37], name[-36:]
-    return (f"{namespace}/{pod}", uid) if name == f"pg-{pod}-{uid}" and pod else None
+    return name_of_group(pod.partition("/")[2], uid)
 
 
 def _reference(api_version: str, kind: str, full_name: str, uid: str = "") -> Reference:
@@ -606,6 +661,9 @@ _OF_METADATA = frozenset(
 _OF_SPEC = ("priorityClassName", "nodeName")
 
 
+_OF_JOB = ("backoffLimit", "backoffLimitPerIndex")
+
+
 def _metadata(manifest: Manifest) -> dict[str, Any]:
     metadata = mapping(manifest.get("metadata"))
     return {key: value for key, value in metadata.items() if key in _OF_METADATA}
@@ -622,6 +680,9 @@ def _trimmed_owner(reference: Reference, manifest: Manifest) -> dict[str, Any]:
     trimmed: dict[str, Any] = {"apiVersion": reference.api_version, "metadata": _metadata(manifest)}
     if reference.kind in gangs.KNOWN:
         trimmed["spec"] = manifest.get("spec")
+    elif reference.kind == "Job":
+        spec = mapping(manifest.get("spec"))
+        trimmed["spec"] = {each: spec[each] for each in _OF_JOB if each in spec}
     return trimmed
 
 

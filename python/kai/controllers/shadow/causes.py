@@ -16,7 +16,7 @@ from kai.controllers.shadow.values import Chosen, Compared, Planned
 NOT_READ = frozenset(
     ("config_map_missing", "not_built", "resource_claim_not_ready", "volume_not_ready")
 )
-"""Reason codes of pod groups that need something that `kai run` does not read."""
+"""Reason codes of pod groups that need something that the plan does not have."""
 
 
 def explained(case: Case, switches: Sequence[str]) -> Compared:

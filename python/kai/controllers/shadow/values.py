@@ -27,7 +27,7 @@ Cause = Literal[
     "switch",  # kai decides the same with these switches of `compat` off
     "left_out",  # the object is invalid for kai, and valid for the other scheduler
     "late",  # the other scheduler decides the same, later
-    "not_read",  # kai does not read what the pod needs
+    "not_read",  # the plan does not have something that the pod needs
     "unknown",
 ]
 CAUSES: tuple[Cause, ...] = get_args(Cause)

@@ -41,6 +41,11 @@ class _Map:
     body: Mapping[str, Any]
     tries: int = 1
 
+    @property
+    def pods(self) -> Sequence[tuple[str, str]]:
+        """The pods that wait for the write (kai.api.writes)."""
+        return self.pair.binding.pods
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Node:
@@ -116,6 +121,10 @@ class DeviceMaps:
             return Given(failed=[(binding, "")])
         why = outcome.message or "the API server did not answer"
         return Given(failed=[(binding, f"{_FAILED}{why}")])
+
+    def waits_for(self, binding: Binding) -> str:
+        pair = self._pairs.get(binding.pod)
+        return "its node" if pair is None else f"the ConfigMap {min(pair.left, default='')}"
 
     def take_back(self, binding: Binding) -> Given:
         """As in KAI, also if the pod was deleted and takes them with it."""

@@ -33,6 +33,7 @@ from kai.controllers.sharing.reservation_pod import (
     reservation_name,
     reservation_pod,
 )
+from kai.controllers.unshown import READ_AFTER_S
 from kai.controllers.verdicts.pace import Timers
 
 SCALING_UP = "cluster is scaling up, could not create reservation pod"
@@ -62,7 +63,8 @@ class _Group:
     the group. `is_made`: the creation of the reservation was sent, and no watch has shown it yet.
     `is_ending`: its deletion was sent. `ends`: deadline for the answer of its program; None: no
     binding waits for it, or the API server has not created it yet. `not_before`: after a failed
-    write, and after a read."""
+    write, and after a read. `shown_by`: when a watch must have shown an accepted creation or
+    deletion."""
 
     name: str
     node: str = ""
@@ -75,6 +77,7 @@ class _Group:
     is_read: bool = False
     ends: float | None = None
     not_before: float | None = None
+    shown_by: float | None = None
     failures: int = 0
 
     @property
@@ -189,6 +192,19 @@ class SharedDevices:
                 self._begin_to_wait(now, group)
         return self._settle(now, groups)
 
+    def waits_for(self, binding: Binding) -> str:
+        """The first of its groups without a device counts."""
+        groups = (self._groups.get(name) for name in _groups_of(binding))
+        group = next((each for each in groups if each is not None and not each.device), None)
+        if group is None:
+            return "the labels of its GPUs" if not self._copies_labels else self.what
+        name = f"{self._reservations.namespace}/{reservation_name(group.node, group.name)}"
+        if group.reservation is not None or group.is_made:
+            return f"the reservation pod {name} to report its GPU"
+        if self._is_being_freed(group.node):
+            return f"a GPU of node {group.node} that is about to be free"
+        return f"the creation of the reservation pod {name}"
+
     def take_back(self, binding: Binding) -> Given:
         given = Given()
         self._served.pop(binding.pod, None)
@@ -247,6 +263,11 @@ class SharedDevices:
         given = Given()
         if any(each["metadata"]["namespace"] == self._reservations.namespace for each in found):
             return given  # no watch has shown it yet
+        if group.is_made and group.shown_by is not None:
+            group.is_made, group.not_before, group.shown_by = False, None, None
+            given.problems.append(f"the reservation of GPU group {group.name} was not created")
+            given.add(self._settle(now, [group.name]))
+            return given
         if group.reservation is None and not group.is_made:
             for name in _placed(group):
                 given.writes.append(_pod_deletion(group.pods[name]))
@@ -265,6 +286,9 @@ class SharedDevices:
             elif group.not_before is not None and now >= group.not_before:
                 group.not_before = None
                 given.add(self._settle(now, [name]))
+            elif group.shown_by is not None and now >= group.shown_by:
+                group.shown_by = now + 2 * READ_AFTER_S
+                self._look_for_result(now, group, given)
             self._time(group)
         return given
 
@@ -299,12 +323,14 @@ class SharedDevices:
         if known is None or known.name == user.name or (user.device and not known.device):
             if known is None or known.uid != user.uid:
                 group.is_ending = False
+            if group.is_made:
+                group.shown_by = None
             group.reservation, group.is_made, group.failures = user, False, 0
 
     def _leave(self, group: _Group, before: GpuUser) -> None:
         group.pods.pop(before.name, None)
         if group.reservation is not None and group.reservation.name == before.name:
-            group.reservation, group.is_ending = None, False
+            group.reservation, group.is_ending, group.shown_by = None, False, None
 
     def _settle(self, now: float | None, groups: Iterable[str]) -> Given:
         """Takes the next steps for these groups. Without a time, nothing new starts for waiting
@@ -389,7 +415,7 @@ class SharedDevices:
             self._create(group, given)
 
     def _create(self, group: _Group, given: Given) -> None:
-        group.is_made, group.not_before = True, None
+        group.is_made, group.not_before, group.shown_by = True, None, None
         group.ends = None  # its time starts with the answer, as it may wait long to be sent
         body = reservation_pod(group.node, group.name, group.tolerations, self._reservations)
         metadata = body["metadata"]
@@ -405,12 +431,15 @@ class SharedDevices:
         result = outcome.result
         if result in (Result.DONE, Result.CONFLICT, Result.REPLACED):
             # A conflict: it exists, and a watch will show it.
+            group.shown_by = now + READ_AFTER_S
+            self._time(group)
             if group.waiting and not group.device:
                 self._begin_to_wait(now, group)
                 self._time(group)
             return given
         group.is_made = False
-        if result in (Result.FAILED, Result.LOST) and outcome.reason != NOT_LEADING:
+        may_come = result in (Result.FAILED, Result.LOST) and outcome.reason != NOT_LEADING
+        if may_come and outcome.refusal is None:
             group.pause(now)
         else:
             for binding in group.waiting.values():
@@ -427,10 +456,12 @@ class SharedDevices:
 
     def _deleted(self, now: float, deletion: _Deletion, outcome: Outcome) -> Given:
         group, held = deletion.group, deletion.group.reservation
-        if held is None or held.uid != deletion.uid or outcome.result is Result.DONE:
+        if held is None or held.uid != deletion.uid:
             return Given()
-        if outcome.result is Result.GONE:
-            return Given()  # a watch shows it
+        if outcome.result in (Result.DONE, Result.GONE):
+            group.shown_by = now + READ_AFTER_S
+            self._time(group)
+            return Given()
         group.is_ending = False
         group.pause(now)
         self._time(group)
@@ -459,11 +490,20 @@ class SharedDevices:
                 )
             )
 
+    def _look_for_result(self, now: float, group: _Group, given: Given) -> None:
+        """An accepted creation or deletion that no watch has shown: the creation is looked for, the
+        deletion repeated."""
+        if group.is_made and group.reservation is None:
+            self._look(group, given)
+        elif group.is_ending:
+            group.is_ending, group.shown_by = False, None
+            given.add(self._settle(now, [group.name]))
+
     def _time(self, group: _Group) -> None:
         """Sets the timer of the group."""
         if self._groups.get(group.name) is not group:
             return  # it was removed, and a new one may have its name
-        times = [at for at in (group.ends, group.not_before) if at is not None]
+        times = [at for at in (group.ends, group.not_before, group.shown_by) if at is not None]
         if times:
             self._timers.set(group.name, min(times))
         else:
@@ -473,6 +513,11 @@ class SharedDevices:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Creation:
     group: _Group
+
+    @property
+    def pods(self) -> Sequence[tuple[str, str]]:
+        """The pods that wait for the write (kai.api.writes)."""
+        return [each.key for each in self.group.waiting.values()]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -484,6 +529,11 @@ class _Deletion:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Labelling:
     binding: Binding
+
+    @property
+    def pods(self) -> Sequence[tuple[str, str]]:
+        """The pods that wait for the write (kai.api.writes)."""
+        return self.binding.pods
 
 
 @dataclass(frozen=True, slots=True)
@@ -516,7 +566,7 @@ def _why(binding: Binding, group: str, outcome: Outcome) -> str:
 def _label(binding: Binding, labels: Mapping[str, str | None], about: Any) -> Write:
     where = (binding.namespace, binding.own_name)
     body = {"metadata": {"uid": binding.uid, "labels": dict(labels)}}
-    return Write(Lane.BINDING, "patch", "Pod", *where, body, about=about)
+    return Write(Lane.BINDING, "patch", "Pod", *where, body, "status", about=about)
 
 
 def _deletion(user: GpuUser, about: Any) -> Write:

@@ -38,11 +38,12 @@ from kai.controllers.verdicts.facts import (
 from kai.controllers.verdicts.groups import DEFAULT_POOL, Groups
 from kai.controllers.verdicts.orders import LAST_EVICTION, Eviction, binding, counted, evictions
 from kai.controllers.verdicts.pace import COUNTS_A_SECOND, OTHERS_A_SECOND, Budget
-from kai.controllers.verdicts.plans import PlanVerdicts
+from kai.controllers.verdicts.plans import Avoided, PlanVerdicts
 from kai.controllers.verdicts.pods import Pods
 from kai.engine.plan import Plan
 
 __all__ = [
+    "Avoided",
     "Condition",
     "Decided",
     "Event",
@@ -74,6 +75,10 @@ class Verdicts:
         self._pods, self._groups = Pods(counts, others), Groups(counts, others)
         self._last: dict[str, tuple[str, str, str]] = {}
 
+    def shift(self, seconds: float) -> None:
+        """The time of day minus `now`, which never steps."""
+        self._pods.shift = self._groups.shift = seconds
+
     def __len__(self) -> int:
         """The number of pods and groups with a state."""
         return len(self._pods) + len(self._groups)
@@ -88,17 +93,21 @@ class Verdicts:
         bad_pods: Mapping[str, str] | None = None,
         bad_groups: Mapping[str, str] | None = None,
         late: Collection[str] = (),
+        avoided: Avoided | None = None,
     ) -> Decided:
         """The verdicts of a plan that are not written yet.
 
         `changed`: groups that changed since the last plan, or have a pod that changed; None: all
         may have, as after a start. `bad_pods`, `bad_groups`: by name, the problems of pods and
         groups that are missing in the plan. `late`: groups whose pods the plan binds, but whose
-        bindings wait after a failure: they get no time of a start.
+        bindings wait after a failure: they get no time of a start. `avoided`: nodes that
+        refused a pod of a group.
         """
         verdicts = self.read(plan, seen, changed)
         if late:
             verdicts.start_later(late)
+        if avoided:
+            verdicts.avoid(avoided)
         verdicts.add(bad_pods or {}, bad_groups or {})
         return self.take_in(now, verdicts, seen)
 

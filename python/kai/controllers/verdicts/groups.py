@@ -86,6 +86,7 @@ class Groups:
     """All groups that wait, are stale, or have writes under way."""
 
     def __init__(self, counts: Budget, others: Budget) -> None:
+        self.shift = 0.0  # of time stamps, as in Verdicts
         self._groups: dict[str, _Group] = {}
         self.unseen = dict[str, tuple[float, str]]()
         """Groups with a verdict that are not created yet: since when, and when the first of their
@@ -376,7 +377,7 @@ class Groups:
         if last is not None:
             group.last_id += 1
             reasons = () if group.pending is None else group.pending.reasons
-            entries = [*group.others, _to_object(last, reasons, group.last_id, now)]
+            entries = [*group.others, _to_object(last, reasons, group.last_id, now + self.shift)]
         body = {"metadata": {"uid": group.uid}, "status": {_CONDITIONS: entries}}
         out.writes.append(
             _patch(name, body, "status", "conditions", Ticket("group", name, group.status.number))

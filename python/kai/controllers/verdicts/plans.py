@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from kai.api import keys
 from kai.api.quantities import parse_or_zero
@@ -17,6 +17,8 @@ from kai.engine.plan import Plan
 from kai.engine.queues import QueuePlan
 from kai.engine.values import Bind, GroupPlan, Pipeline, Reason, second
 
+MOST_NODES = 5
+"""Nodes that a message names."""
 WITHOUT_REASON = "Unable to schedule podgroup"
 """KAI's message for a waiting group without a recorded error (spec 2 M3)."""
 _WAITS = frozenset({"unschedulable", "partly_placed", "invalid"})
@@ -30,6 +32,13 @@ _REASONS = {
 }
 _OTHER_REASON = "PodSchedulingErrors"
 _NODE_POOL = re.compile(r"^Node-Pool '[^']*': ")  # of groups with schedulingBackoff (spec 5 A17)
+
+
+class Avoided(NamedTuple):
+    """The nodes that refused a pod of a group, by the name of the group and of its pods."""
+
+    by_groups: Mapping[str, Sequence[str]]
+    by_pods: Mapping[str, Sequence[str]]
 
 
 class PlanVerdicts:
@@ -72,6 +81,19 @@ class PlanVerdicts:
         self.groups += [
             Verdict(name, "invalid", text, ({"reason": _OTHER_REASON, "message": text},))
             for name, text in groups.items()
+        ]
+
+    def avoid(self, avoided: Avoided) -> None:
+        """Adds to the messages of waiting groups and pods which nodes they avoid for now. The
+        plan's message counts these nodes as excluded by the pod itself."""
+        self.waiting = {
+            name: text + _avoids(avoided.by_pods.get(name)) for name, text in self.waiting.items()
+        }
+        self.groups = [
+            each._replace(message=each.message + _avoids(avoided.by_groups.get(each.name)))
+            if each.message
+            else each
+            for each in self.groups
         ]
 
     def start_later(self, groups: Collection[str]) -> None:
@@ -211,3 +233,11 @@ def _written(*amounts: Fraction | None) -> dict[str, str]:
 
 def _text(value: datetime | str | None) -> str | None:
     return second(value) if isinstance(value, datetime) else value
+
+
+def _avoids(nodes: Sequence[str] | None) -> str:
+    if not nodes:
+        return ""
+    more = f" and {len(nodes) - MOST_NODES} more" if len(nodes) > MOST_NODES else ""
+    named = ", ".join(nodes[:MOST_NODES])
+    return f" Nodes that refused a pod of this pod group are avoided for now: {named}{more}."

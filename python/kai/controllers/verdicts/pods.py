@@ -40,16 +40,15 @@ _TOO_EARLY = (_NO_SUBGROUP, "no resource claim name found for pod ")
 TOO_EARLY_S = 1.0
 """Pods and the group that gets a sub-group for them are written at the same time, and claims are
 created from templates after their pods: either may be seen first."""
-_EVENT_OF = {UNSCHEDULABLE: UNSCHEDULABLE, BINDING_ERROR: "FailedBinding"}
 
 
 class _Pod:
     """`needed`: the condition that it needs; None: it does not wait. `refused`: its PodBound, if a
-    binding of ours failed. `node`: its promised node. `last_events`: the shape of the last event by
-    reason."""
+    binding of ours failed. `node`: its promised node. `last_event`: the shape of the last event
+    Unschedulable."""
 
     __slots__ = (
-        *("last_events", "looked", "marked", "needed", "node", "pace", "placed"),
+        *("last_event", "looked", "marked", "needed", "node", "pace", "placed"),
         *("refused", "uid", "written"),
     )
 
@@ -61,10 +60,10 @@ class _Pod:
         self.node = seen.nominated
         self.written = Written(_there(seen))
         self.pace = Pace()
-        self.last_events: tuple[int | None, int | None] = (None, None)
+        self.last_event: int | None = None
         self.looked = now
-        if seen.scheduled is not None and seen.scheduled.status == "False":
-            self.is_new_event(seen.scheduled.reason, shape(seen.scheduled.message))
+        if seen.scheduled is not None and seen.scheduled[:2] == ("False", UNSCHEDULABLE):
+            self.last_event = shape(seen.scheduled.message)
 
     def look(self, now: float, seen: PodSeen) -> None:
         """Compares it with the cluster, if the last time was long ago."""
@@ -72,14 +71,11 @@ class _Pod:
             self.looked = now
             self.written.look(_there(seen))
 
-    def is_new_event(self, reason: str, event_shape: int) -> bool:
-        """Whether an event with that reason differs from the last one."""
-        waiting, failed = self.last_events
-        if reason == UNSCHEDULABLE:
-            self.last_events = (event_shape, failed)
-            return waiting != event_shape
-        self.last_events = (waiting, event_shape)
-        return failed != event_shape
+    def is_new_event(self, event_shape: int) -> bool:
+        """Whether an event Unschedulable differs from the last one."""
+        is_new = self.last_event != event_shape
+        self.last_event = event_shape
+        return is_new
 
 
 def _there(seen: PodSeen) -> dict[str, Any]:
@@ -90,6 +86,7 @@ class Pods:
     """All pods that wait, have a promised place, or have writes under way."""
 
     def __init__(self, counts: Budget, others: Budget) -> None:
+        self.shift = 0.0  # of time stamps, as in Verdicts
         self._pods: dict[str, _Pod] = {}
         self._counts_budget, self._others_budget = counts, others
         self._counts, self._others = Timers(), Timers()  # rewrites that wait for their time
@@ -141,7 +138,7 @@ class Pods:
         pod = self._find(now, name, seen)
         if pod is None:
             return
-        pod.needed, pod.last_events, pod.node, pod.pace = None, (None, None), "", Pace()
+        pod.needed, pod.last_event, pod.node, pod.pace = None, None, "", Pace()
         self._clear(name)
         written = pod.written
         written.wanted.pop(SCHEDULED, None)
@@ -180,6 +177,10 @@ class Pods:
         if pod.node:
             self._promise(now, name, pod, "", out)
         pod.refused = not_bound(name, node, error) if here else None
+        # At once and each time: the condition may wait for its pace, and keeps its first time.
+        out.events.append(_event(name, pod.uid, "Warning", "FailedBinding", text))
+        if pod.refused is not None:
+            out.events.append(binder_event(name, pod.uid, pod.refused))
         self._set_needed(now, name, pod, Condition("False", BINDING_ERROR, sys.intern(text)), out)
 
     def gone(self, name: str, uid: str = "") -> None:
@@ -313,10 +314,9 @@ class Pods:
     ) -> Literal["first", "other", "counts"] | None:
         current = pod.written.current(SCHEDULED)
         if not pod.marked and needed.reason == UNSCHEDULABLE:
-            last_event = pod.last_events[0]
-            if last_event is None:
+            if pod.last_event is None:
                 return "first"
-            return None if last_event == shape(needed.message) else "other"
+            return None if pod.last_event == shape(needed.message) else "other"
         if current == needed:
             return None
         if not isinstance(current, Condition) or current.status != "False":
@@ -335,11 +335,8 @@ class Pods:
             return
         restarts = how == "first" and not isinstance(pod.written.current(SCHEDULED), Condition)
         pod.pace.wrote(now, "first" if restarts else "counts" if how == "counts" else "other")
-        if pod.is_new_event(needed.reason, shape(needed.message)):
-            reason = _EVENT_OF[needed.reason]
-            out.events.append(_event(name, pod.uid, "Warning", reason, needed.message))
-            if needed.reason == BINDING_ERROR and pod.refused is not None:
-                out.events.append(binder_event(name, pod.uid, pod.refused))
+        if needed.reason == UNSCHEDULABLE and pod.is_new_event(shape(needed.message)):
+            out.events.append(_event(name, pod.uid, "Warning", UNSCHEDULABLE, needed.message))
         if needed.reason == BINDING_ERROR and pod.refused is not None:
             pod.written.want(BOUND, pod.refused)
         if pod.marked or needed.reason != UNSCHEDULABLE:
@@ -373,7 +370,7 @@ class Pods:
         fields = pod.written.send()
         if not fields:
             return
-        body = {"metadata": {"uid": pod.uid}, "status": _status(fields, known, now)}
+        body = {"metadata": {"uid": pod.uid}, "status": _status(fields, known, now + self.shift)}
         namespace, own = split(name)
         out.writes.append(
             Write(

@@ -9,7 +9,7 @@ seconds; the claim can then get a volume elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,11 @@ class _Task:
     again: bool = False  # something has changed: everything is read again
     due: float | None = None
     deadline: float | None = None
+
+    @property
+    def pods(self) -> Sequence[tuple[str, str]]:
+        """The pods that wait for the write (kai.api.writes)."""
+        return self.binding.pods
 
 
 @dataclass(slots=True, eq=False)
@@ -135,6 +140,12 @@ class VolumeGiver:
         for task in self._tasks.values():
             if task.due is not None and task.binding.namespace == namespace and name in task.names:
                 task.due = min(task.due, now)
+
+    def waits_for(self, binding: Binding) -> str:
+        task = self._tasks.get(binding.key)
+        names = [] if task is None else [each for each in task.names if each not in task.done]
+        claims = (f"{binding.namespace}/{each}" for each in names)
+        return f"a volume for the claim {', '.join(claims)}" if names else self.what
 
     def take_back(self, binding: Binding) -> Given:
         given = Given()

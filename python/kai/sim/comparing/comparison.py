@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,13 +15,21 @@ from kai.errors import InvalidInputError
 from kai.sim.comparing.findings import (
     BETTER,
     CANNOT_TELL,
+    LEAST_WEEKS,
     WORSE,
     Findings,
     MetricComparison,
+    Undone,
 )
 from kai.sim.comparing.intervals import MeanDifference, holm_levels
-from kai.sim.comparing.measures import MEASURES, PRIMARY, Measure, measure
-from kai.sim.comparing.running import ExecutorChoice, Progress, Values, Work, run_all
+from kai.sim.comparing.measures import MEASURES, PRIMARY, UNFINISHED, Measure, measure
+from kai.sim.comparing.running import (
+    ExecutorChoice,
+    Outcome,
+    Progress,
+    Work,
+    run_all,
+)
 from kai.sim.comparing.sides import Point, Side
 from kai.sim.comparing.worlds import NO_LIFE, Worlds
 from kai.sim.simulate import Life
@@ -41,8 +49,7 @@ __all__ = [
 class Comparison(Findings):
     """The result of `kai.compare`. It prints as a table, also in a notebook.
 
-    `metrics` begin with the primary one. `varies`: what a seed varies; empty: nothing, and each
-    side is one simulation without an interval.
+    `kai.sim.comparing.findings` describes its members.
 
     >>> import kai
     >>> kai.Comparison.__name__
@@ -98,14 +105,18 @@ def compare(
 ) -> Comparison:
     """Simulates a workload with two configurations, and decides whether the variant is better.
 
+    The unit is a week of the workload: a verdict needs eight of them, and its interval is that of
+    the mean difference between weeks like these. A side that leaves more work undone is never
+    called better.
+
     Args:
         base: a configuration as for `kai.Scheduler`, or a `kai.Side` with other queues or nodes
         variant: the same
         workload: a `kai.sim.workload.Workload`, or the path of a file or folder with one
         seeds: their number, or a list of them; each seed is a pair of simulations, in which both
             sides have the same jobs and failures
-        vary: what a seed varies: some of "weeks", "estimates" and "failures"; default: weeks if
-            the workload lasts for two or more, otherwise nothing
+        vary: what a seed varies: some of "weeks" (their order), "estimates" and "failures";
+            default: weeks if the workload lasts for two or more, otherwise nothing
         primary: the metric of the verdict
         metrics: other metrics to compute, such as "waiting_p95_s" or "waiting_mean_s[vision]";
             default: all metrics of the whole workload except fragmentation
@@ -115,13 +126,13 @@ def compare(
             `concurrent.futures.Executor`
         period_s, until_s, warm_up_s: as for a simulation and its metrics
         life: as for a simulation; "failures" varies its failures
-        weeks: how many weeks are drawn; default: as many as the workload has
+        weeks: how many weeks are simulated; default: as many as the workload has
         estimate_error: log-normal error of the estimates that "estimates" varies
         progress: True shows a bar in a notebook and on a terminal; a function is called with
             the number of finished simulations, and the total number
 
-    If nothing is random, each side is simulated once, and the differences have no intervals.
-    `kai.sim.comparing.intervals` describes the interval.
+    If nothing is random, each side is simulated once. `kai.sim.comparing.intervals` describes the
+    interval.
 
     >>> import kai
     >>> from kai.sim.generators import generate
@@ -144,29 +155,35 @@ def compare(
     chosen = seeds_of(seeds) if worlds.names else seeds_of(seeds)[:1]
     work = Work(points, worlds, names, period_s, until_s, warm_up_s)
     runs = [(place, seed) for seed in chosen for place in (0, 1)]
-    values = run_all(work, runs, executor=executor, progress=progress)
-    return compared(work, chosen, values[::2], values[1::2], level=level)
+    outcomes = run_all(work, runs, executor=executor, progress=progress)
+    return compared(work, chosen, outcomes[::2], outcomes[1::2], level=level)
 
 
 def compared(
     work: Work,
     seeds: Sequence[int],
-    base: Sequence[Values],
-    variant: Sequence[Values],
+    base: Sequence[Outcome],
+    variant: Sequence[Outcome],
     *,
     level: float = 0.95,
     places: tuple[int, int] = (0, 1),
 ) -> Comparison:
-    """Compares existing values: a row for each seed, a number for each metric."""
+    """Compares existing outcomes: one of each side for each seed."""
     measures = [measure(name) for name in work.metrics]
-    alike = len({*base}) == 1 and len({*variant}) == 1
-    pairs = [
-        tuple(zip((row[i] for row in base), (row[i] for row in variant), strict=True))
-        for i in range(len(measures))
-    ]
-    samples = [None if alike else _sample(of_metric) for of_metric in pairs]
+    weeks = sorted({week for outcome in base for week, _ in outcome.weeks})
+    if len(weeks) >= LEAST_WEEKS:
+        pairs = [_by_week(place, weeks, base, variant) for place in range(len(measures))]
+    else:
+        weeks = []
+        pairs = [
+            tuple((a.values[i], b.values[i]) for a, b in zip(base, variant, strict=True))
+            for i in range(len(measures))
+        ]
+    samples = [_sample(of_metric) if weeks else None for of_metric in pairs]
     levels = _levels(samples, 1 - level)
-    made = [_metric(*each) for each in zip(measures, pairs, samples, levels, strict=True)]
+    undone = (_undone(base), _undone(variant))
+    may_win = {BETTER: not undone[1].exceeds(undone[0]), WORSE: not undone[0].exceeds(undone[1])}
+    made = [_metric(*each, may_win) for each in zip(measures, pairs, samples, levels, strict=True)]
     first, second = (work.points[place] for place in places)
     return Comparison(
         base=first.name,
@@ -174,16 +191,49 @@ def compared(
         workload=work.worlds.workload.name,
         seeds=tuple(seeds),
         varies=work.worlds.sentences(),
+        weeks=tuple(week + 1 for week in weeks),
+        undone=undone,
         level=level,
         metrics=tuple(made),
-        notes=_notes(work, seeds, made, alike, (first, second)),
+        notes=_notes(work, made, (first, second)),
     )
 
 
-def _sample(pairs: Sequence[tuple[float | None, float | None]]) -> MeanDifference | None:
-    """None if there are fewer than two pairs."""
+Pairs = tuple[tuple[float | None, float | None], ...]
+
+
+def _by_week(
+    place: int, weeks: Sequence[int], base: Sequence[Outcome], variant: Sequence[Outcome]
+) -> Pairs:
+    """One metric of each week: means of both sides over all simulations of the week in which both
+    have a value."""
+    both: dict[int, list[tuple[float, float]]] = {week: [] for week in weeks}
+    for one, other in zip(base, variant, strict=True):
+        for (week, left), (_, right) in zip(one.weeks, other.weeks, strict=True):
+            a, b = left[place], right[place]
+            if a is not None and b is not None:
+                both[week].append((a, b))
+    return tuple(
+        (math.fsum(a for a, _ in its) / len(its), math.fsum(b for _, b in its) / len(its))
+        if its
+        else (None, None)
+        for its in both.values()
+    )
+
+
+def _undone(outcomes: Sequence[Outcome]) -> Undone:
+    count = len(outcomes)
+    return Undone(
+        jobs=math.fsum(each.jobs for each in outcomes) / count,
+        unfinished=math.fsum(each.undone_jobs for each in outcomes) / count,
+        gpu_hours=math.fsum(each.undone_gpu_hours for each in outcomes) / count,
+    )
+
+
+def _sample(pairs: Pairs) -> MeanDifference | None:
+    """None for too few weeks."""
     differences = [b - a for a, b in pairs if a is not None and b is not None]
-    return MeanDifference.of(differences) if len(differences) >= 2 else None
+    return MeanDifference.of(differences) if len(differences) >= LEAST_WEEKS else None
 
 
 def _levels(samples: Sequence[MeanDifference | None], alpha: float) -> list[float]:
@@ -196,9 +246,10 @@ def _levels(samples: Sequence[MeanDifference | None], alpha: float) -> list[floa
 
 def _metric(
     measured: Measure,
-    values: tuple[tuple[float | None, float | None], ...],
+    values: Pairs,
     sample: MeanDifference | None,
     alpha: float,
+    may_win: Mapping[str, bool],
 ) -> MetricComparison:
     whole = [(a, b) for a, b in values if a is not None and b is not None]
     base = math.fsum(a for a, _ in whole) / len(whole) if whole else None
@@ -212,6 +263,8 @@ def _metric(
         verdict = CANNOT_TELL
         if low > 0 or high < 0:
             verdict = BETTER if (high < 0) == measured.lower_is_better else WORSE
+            if measured.name != UNFINISHED and not may_win[verdict]:
+                verdict = CANNOT_TELL
     return MetricComparison(
         name=measured.name,
         title=measured.title,
@@ -231,33 +284,14 @@ def _metric(
 
 
 def _notes(
-    work: Work,
-    seeds: Sequence[int],
-    metrics: Sequence[MetricComparison],
-    alike: bool,
-    points: tuple[Point, Point],
+    work: Work, metrics: Sequence[MetricComparison], points: tuple[Point, Point]
 ) -> tuple[str, ...]:
     notes = []
     if not work.worlds.names:
-        notes.append(
-            "The seeds vary nothing: each side is simulated once, and there is no interval."
-        )
-    elif len(seeds) == 1:
-        notes.append("There is one seed: each side is simulated once, and there is no interval.")
-    elif alike:
-        notes.append(
-            "All seeds gave the same result: what they vary has no effect here, and there is no "
-            "interval."
-        )
+        notes.append("The seeds vary nothing: each side is simulated once.")
     for each in metrics:
-        if each.name == "unfinished" and each.base != each.variant:
-            notes.append(
-                "The sides leave different numbers of jobs unfinished; completion and waiting"
-                " times "
-                "are those of finished jobs."
-            )
-        if 0 < each.pairs < len(seeds):
-            notes.append(f"{each.title}: {each.pairs} of {len(seeds)} pairs have a value.")
+        if 0 < each.pairs < len(each.values):
+            notes.append(f"{each.title}: {each.pairs} of {len(each.values)} rows have a value.")
     for point in points:
         notes += [f"{point.name}: {warning}" for warning in point.warnings]
     return tuple(notes)

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["BETTER", "CANNOT_TELL", "WORSE", "Findings", "MetricComparison"]
+__all__ = [
+    "BETTER",
+    "CANNOT_TELL",
+    "LEAST_WEEKS",
+    "WORSE",
+    "Findings",
+    "MetricComparison",
+    "Undone",
+]
 
 BETTER, WORSE, CANNOT_TELL = "better", "worse", "cannot tell"
+LEAST_WEEKS = 8
+"""A comparison of fewer weeks has no intervals and no verdict."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +25,7 @@ class MetricComparison:
 
     `low` and `high` are the ends of the interval for the mean difference at `level`; None for an
     unknown end. `verdict`, `level` and `p_value` are None without an interval. `values` has a row
-    for each seed: base, variant.
+    for each of `Findings.rows`: base, variant.
     """
 
     name: str
@@ -40,11 +50,30 @@ class MetricComparison:
 
 
 @dataclass(frozen=True)
+class Undone:
+    """What one side leaves undone, as means over its simulations.
+
+    `jobs`: of these, `unfinished` have not ended, which need `gpu_hours`.
+    """
+
+    jobs: float
+    unfinished: float
+    gpu_hours: float
+
+    def exceeds(self, other: Undone) -> bool:
+        """Whether this side leaves more jobs or more GPU-hours undone than the other one."""
+        is_more = self.unfinished > other.unfinished
+        return is_more or self.gpu_hours > other.gpu_hours + 1e-6 * (1 + other.gpu_hours)
+
+
+@dataclass(frozen=True)
 class Findings:
     """Two sides, metric by metric; `metrics` begin with the primary one.
 
-    `varies`: what a seed varies; empty: nothing, and each side is one simulation without an
-    interval.
+    With at least eight whole weeks, `weeks` are their numbers, from 1, and a row of values is a
+    week: the mean over all simulations of this week. Otherwise `weeks` is empty, a row is a seed,
+    and there are no intervals. `varies`: what a seed varies; empty: nothing, and each side is
+    simulated once.
     """
 
     base: str
@@ -52,6 +81,8 @@ class Findings:
     workload: str
     seeds: tuple[int, ...]
     varies: tuple[str, ...]
+    weeks: tuple[int, ...]
+    undone: tuple[Undone, Undone]
     level: float
     metrics: tuple[MetricComparison, ...]
     notes: tuple[str, ...]
@@ -66,6 +97,13 @@ class Findings:
         """The verdict on the primary metric: "better", "worse", "cannot tell", or None without an
         interval."""
         return self.primary.verdict
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """What the rows of values are."""
+        if self.weeks:
+            return tuple(f"week {week}" for week in self.weeks)
+        return tuple(f"seed {seed}" for seed in self.seeds)
 
     def __getitem__(self, name: str) -> MetricComparison:
         """A metric by its name. Raises KeyError for one that was not compared."""

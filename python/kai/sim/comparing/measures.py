@@ -22,6 +22,7 @@ __all__ = [
     "OF_QUEUES",
     "ON_REQUEST",
     "PRIMARY",
+    "UNFINISHED",
     "Measure",
     "measure",
     "needs_fragmentation",
@@ -29,6 +30,7 @@ __all__ = [
 
 PRIMARY = "completion_mean_s"
 """The default primary metric."""
+UNFINISHED = "unfinished"
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ _ALL = (
     _measure("not_running_mean_s", "not running, mean", "s", "lower", "not_running.mean_s"),
     _measure("rho_mean", "rho, mean", "", "lower", "rho.mean"),
     _measure("rho_max", "rho, largest", "", "lower", "rho.max"),
-    _measure("unfinished", "unfinished jobs", "", "lower", "unfinished"),
+    _measure(UNFINISHED, "unfinished jobs", "", "lower", "unfinished"),
     _measure("utilization", "utilization", "", "higher", "utilization"),
     Measure("useful_part", "useful part of GPU-hours", "", False, _useful_part),
     _measure("lost_gpu_hours", "lost work", "GPU-hours", "lower", "lost_gpu_hours"),

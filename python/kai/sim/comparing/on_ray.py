@@ -1,4 +1,4 @@
-"""Ray as a `concurrent.futures.Executor`: ``pip install 'kai-sched[ray]'``.
+"""Ray as a `concurrent.futures.Executor`: ``pip install ray``.
 
     with RayExecutor(address="auto") as executor:
         kai.sweep(grid, workload, executor=executor)
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, TypeVar
 
+from kai.api import extras
 from kai.errors import InvalidInputError
 
 __all__ = ["RayExecutor"]
@@ -32,8 +33,7 @@ class RayExecutor(Executor):
         try:
             import ray
         except ImportError:
-            message = "the executor 'ray' needs Ray: pip install 'kai-sched[ray]'"
-            raise InvalidInputError(message) from None
+            raise InvalidInputError(extras.needed("the executor 'ray'", "ray")) from None
         self._ray: Any = ray
         self._opened = not ray.is_initialized()
         if self._opened:

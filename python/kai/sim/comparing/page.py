@@ -73,7 +73,7 @@ def fragment(found: Findings) -> str:
         *_forest(found),
         "<h2>All metrics</h2>",
         *_table(found),
-        *_seeds(found),
+        *_pairs(found),
         "<h2>How this was measured</h2>",
         *about,
         "<p>Each seed gives both sides the same conditions; a difference is the variant's value"
@@ -186,12 +186,12 @@ def _table(found: Findings) -> Iterator[str]:
     yield "</tbody></table></div>"
 
 
-def _seeds(found: Findings) -> Iterator[str]:
+def _pairs(found: Findings) -> Iterator[str]:
     """The pairs of the primary metric: a line from the base's value to the variant's."""
     primary = found.primary
     pairs = [
-        (seed, base, variant)
-        for seed, (base, variant) in zip(found.seeds, primary.values, strict=True)
+        (name, base, variant)
+        for name, (base, variant) in zip(found.rows, primary.values, strict=True)
         if base is not None and variant is not None
     ]
     if len(pairs) < 2:
@@ -199,7 +199,8 @@ def _seeds(found: Findings) -> Iterator[str]:
     unit, factor = words.unit_of(primary)
     largest = max(max(base, variant) for _, base, variant in pairs) or 1.0
     height = _TOP + 18 * len(pairs) + 10
-    title = escape(f"{primary.title}{f', {unit}' if unit else ''}: each seed")
+    of_each = "each week" if found.weeks else "each seed"
+    title = escape(f"{primary.title}{f', {unit}' if unit else ''}: {of_each}")
     yield f"<h2>{title}</h2>"
     yield f'<svg viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" role="img" aria-label="{title}">'
     for value in (tick for tick in _ticks(largest / factor) if tick >= 0):
@@ -207,13 +208,13 @@ def _seeds(found: Findings) -> Iterator[str]:
         label = words.amount(value)
         yield f'<path d="M{x:.1f} {_TOP - 8}V{height}" stroke="var(--line)"/>'
         yield f'<text class="soft" x="{x:.1f}" y="14" text-anchor="middle">{label}</text>'
-    for row, (seed, base, variant) in enumerate(pairs):
+    for row, (name, base, variant) in enumerate(pairs):
         y = _TOP + 18 * row + 9
         at, to = (_LEFT + _PLOT * value / largest for value in (base, variant))
         better = (variant < base) == primary.lower_is_better and variant != base
         color = f"var({'--unknown' if variant == base else '--better' if better else '--worse'})"
         yield (
-            f'<text class="soft" x="{_LEFT - 12}" y="{y + 4}" text-anchor="end">seed {seed}</text>'
+            f'<text class="soft" x="{_LEFT - 12}" y="{y + 4}" text-anchor="end">{name}</text>'
             f'<path d="M{at:.1f} {y}H{to:.1f}" stroke="{color}" stroke-width="2"/>'
             f'<circle cx="{at:.1f}" cy="{y}" r="4" fill="var(--paper)" stroke="var(--ink)"/>'
             f'<circle cx="{to:.1f}" cy="{y}" r="4" fill="{color}"/>'

@@ -21,13 +21,24 @@ from dataclasses import dataclass
 
 from kai.errors import InvalidInputError, KaiError, PolicyError
 from kai.policy.declaring import Policy
+from kai.sim.comparing.findings import LEAST_WEEKS
 from kai.sim.comparing.measures import measure, needs_fragmentation
 from kai.sim.comparing.sides import Point
-from kai.sim.comparing.worlds import Worlds
+from kai.sim.comparing.worlds import WEEK_S, World, Worlds
+from kai.sim.metrics import Metrics, measure_part
 from kai.sim.progress import bar
 from kai.sim.simulate import simulate
 
-__all__ = ["EXECUTORS", "ExecutorChoice", "Progress", "Values", "Work", "cores", "run_all"]
+__all__ = [
+    "EXECUTORS",
+    "ExecutorChoice",
+    "Outcome",
+    "Progress",
+    "Values",
+    "Work",
+    "cores",
+    "run_all",
+]
 
 EXECUTORS = ("serial", "processes", "ray")
 """The executors with a name."""
@@ -37,7 +48,23 @@ Progress = Callable[[int, int], None] | bool
 """Called with the number of finished simulations, and the total number. True: shows a bar."""
 
 Values = tuple[float | None, ...]
-"""The result of one simulation: a number for each metric of the `Work`."""
+"""A number for each metric of the `Work`."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of one simulation.
+
+    ``weeks``: the metrics of each whole week, after the index of that week in the original
+    workload; empty if the workload has fewer than `LEAST_WEEKS`. ``undone_jobs``,
+    ``undone_gpu_hours``: jobs that have not ended, and the GPU-hours that they need.
+    """
+
+    values: Values
+    weeks: tuple[tuple[int, Values], ...]
+    jobs: int
+    undone_jobs: int
+    undone_gpu_hours: float
 
 
 @dataclass(frozen=True)
@@ -52,7 +79,7 @@ class Work:
     until_s: float | None
     warm_up_s: float
 
-    def run(self, place: int, seed: int) -> Values:
+    def run(self, place: int, seed: int) -> Outcome:
         """One simulation: the point at this place, in the world of this seed."""
         point = self.points[place]
         world = self.worlds.world(seed)
@@ -66,13 +93,37 @@ class Work:
                 until_s=self.until_s,
                 seed=world.seed,
                 life=world.life,
+                reasons=False,
             )
         except PolicyError as error:  # without the timeline so far, which no process can send
             raise PolicyError(str(error)) from error.__cause__
-        measured = timeline.metrics(
-            warm_up_s=self.warm_up_s, fragmentation=needs_fragmentation(self.metrics)
+        fragmentation = needs_fragmentation(self.metrics)
+        whole = timeline.metrics(warm_up_s=self.warm_up_s, fragmentation=fragmentation)
+        jobs, is_open = timeline.workload.jobs, timeline.unfinished
+        return Outcome(
+            values=self._values(whole),
+            weeks=tuple(
+                (week, self._values(measure_part(timeline, *part, fragmentation=fragmentation)))
+                for week, part in self._weeks(world)
+            ),
+            jobs=len(jobs),
+            undone_jobs=int(is_open.sum()),
+            undone_gpu_hours=float(jobs.gpu_seconds[is_open].sum() / 3600),
         )
+
+    def _values(self, measured: Metrics) -> Values:
         return tuple(measure(name).of(measured) for name in self.metrics)
+
+    def _weeks(self, world: World) -> Iterator[tuple[int, tuple[float, float]]]:
+        """The weeks that are measured, each with its start and end in this world."""
+        if self.worlds.whole_weeks < LEAST_WEEKS:
+            return
+        first_s = float(world.workload.jobs.arrival_s.min())
+        for place, week in enumerate(world.weeks):
+            start_s = first_s + place * WEEK_S
+            is_simulated = self.until_s is None or start_s + WEEK_S <= self.until_s
+            if start_s >= self.warm_up_s and is_simulated:
+                yield week, (start_s, start_s + WEEK_S)
 
 
 def cores() -> int:
@@ -80,7 +131,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def run_one(work: Work, place: int, seed: int) -> Values:
+def run_one(work: Work, place: int, seed: int) -> Outcome:
     """`Work.run` as a function of the module, which every executor can send."""
     return work.run(place, seed)
 
@@ -91,7 +142,7 @@ def run_all(
     *,
     executor: ExecutorChoice = None,
     progress: Progress | None = None,
-) -> list[Values]:
+) -> list[Outcome]:
     """Runs pairs of a place and a seed.
 
     ``progress``: True for a bar in a notebook and on a terminal, or a function.
@@ -131,7 +182,7 @@ def run_all(
 
 def _one_by_one(
     work: Work, runs: Sequence[tuple[int, int]], move: Callable[[int, int], None]
-) -> Iterator[Values]:
+) -> Iterator[Outcome]:
     for done, (place, seed) in enumerate(runs, start=1):
         yield work.run(place, seed)
         move(done, len(runs))

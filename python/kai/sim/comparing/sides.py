@@ -19,9 +19,10 @@ class Side:
     """One side of a comparison.
 
     ``config``: as for `kai.Scheduler`; None: KAI's defaults. ``queues`` and ``nodes`` replace those
-    of the workload. ``as_kai`` keeps KAI's behaviour in all switches. ``policies`` are functions
-    declared with `kai.policy`; other processes import them by name, or from the file that
-    `kai.policy.load` has read.
+    of the workload; kai cuts the jobs of traces into other pods if the nodes have another size
+    (`kai.sim.workload.Workload.on_nodes`). ``as_kai`` keeps KAI's behaviour in all switches.
+    ``policies`` are functions declared with `kai.policy`; other processes import them by name, or
+    from the file that `kai.policy.load` has read.
 
     >>> import kai
     >>> side = kai.Side(config={"actions": "allocate"}, name="no reclaim")
@@ -73,7 +74,7 @@ class Point:
         if self.queues is not None:
             workload = replace(workload, queues=self.queues)
         if self.nodes is not None:
-            workload = replace(workload, nodes=self.nodes)
+            workload = workload.on_nodes(self.nodes)
         return workload
 
 

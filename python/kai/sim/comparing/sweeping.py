@@ -19,8 +19,15 @@ from kai.sim.comparing.comparison import (
     seeds_of,
     workload_of,
 )
-from kai.sim.comparing.measures import MEASURES, measure
-from kai.sim.comparing.running import ExecutorChoice, Progress, Values, Work, run_all
+from kai.sim.comparing.measures import MEASURES, UNFINISHED, measure
+from kai.sim.comparing.running import (
+    ExecutorChoice,
+    Outcome,
+    Progress,
+    Values,
+    Work,
+    run_all,
+)
 from kai.sim.comparing.sides import Point, Side
 from kai.sim.comparing.worlds import NO_LIFE, Worlds
 from kai.sim.simulate import Life
@@ -36,6 +43,8 @@ __all__ = ["Sweep", "sweep"]
 class Sweep:
     """The result of `kai.sweep`: `values[point][seed]`, a number for each of `metrics`.
 
+    `outcomes` also have the metrics of each week, and what was left undone.
+
     >>> import kai
     >>> kai.Sweep.__name__
     'Sweep'
@@ -45,15 +54,26 @@ class Sweep:
     """The values of each point, by the names of the grid."""
     seeds: tuple[int, ...]
     metrics: tuple[str, ...]
-    values: tuple[tuple[Values, ...], ...]
+    outcomes: tuple[tuple[Outcome, ...], ...]
     work: Work
 
+    @property
+    def values(self) -> tuple[tuple[Values, ...], ...]:
+        """The metrics of the whole workload."""
+        return tuple(tuple(each.values for each in of_point) for of_point in self.outcomes)
+
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each point and seed: the point's values, the seed, and the metrics."""
+        """A row for each point and seed: the point's values, the seed, the metrics, and how many
+        jobs did not finish (`unfinished`)."""
         return [
-            {**_plain(point), "seed": seed, **dict(zip(self.metrics, values, strict=True))}
-            for point, of_point in zip(self.points, self.values, strict=True)
-            for seed, values in zip(self.seeds, of_point, strict=True)
+            {
+                **_plain(point),
+                "seed": seed,
+                UNFINISHED: outcome.undone_jobs,
+                **dict(zip(self.metrics, outcome.values, strict=True)),
+            }
+            for point, of_point in zip(self.points, self.outcomes, strict=True)
+            for seed, outcome in zip(self.seeds, of_point, strict=True)
         ]
 
     def to_json(self) -> str:
@@ -86,15 +106,25 @@ class Sweep:
         names.insert(0, names.pop(names.index(first)))
         order = [self.metrics.index(name) for name in names]
 
-        def ordered(place: int) -> list[Values]:
-            return [tuple(row[i] for i in order) for row in self.values[place]]
+        def ordered(values: Values) -> Values:
+            return tuple(values[i] for i in order)
+
+        def outcomes(place: int) -> list[Outcome]:
+            return [
+                replace(
+                    each,
+                    values=ordered(each.values),
+                    weeks=tuple((week, ordered(values)) for week, values in each.weeks),
+                )
+                for each in self.outcomes[place]
+            ]
 
         work = replace(self.work, metrics=tuple(names))
         return compared(
             work,
             self.seeds,
-            ordered(base),
-            ordered(variant),
+            outcomes(base),
+            outcomes(variant),
             level=level,
             places=(base, variant),
         )
@@ -156,9 +186,9 @@ def sweep(
     chosen = seeds_of(seeds) if worlds.names else seeds_of(seeds)[:1]
     work = Work(points, worlds, names, period_s, until_s, warm_up_s)
     runs = [(place, seed) for place in range(len(points)) for seed in chosen]
-    values = run_all(work, runs, executor=executor, progress=progress)
+    found = run_all(work, runs, executor=executor, progress=progress)
     step = len(chosen)
-    by_point = tuple(tuple(values[i : i + step]) for i in range(0, len(values), step))
+    by_point = tuple(tuple(found[i : i + step]) for i in range(0, len(found), step))
     return Sweep(tuple(shown for shown, _ in combinations), chosen, names, by_point, work)
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kai.engine.text import Table, to_text
-from kai.sim.comparing.findings import BETTER, CANNOT_TELL, WORSE, Findings, MetricComparison
+from kai.sim.comparing.findings import (
+    BETTER,
+    CANNOT_TELL,
+    LEAST_WEEKS,
+    WORSE,
+    Findings,
+    MetricComparison,
+)
 
 __all__ = ["as_text", "heading", "paragraphs", "table"]
 
@@ -20,7 +27,28 @@ def as_text(found: Findings) -> str:
 
 
 def heading(found: Findings) -> str:
-    """The answer in a sentence."""
+    """The answer. If a side leaves more work undone, this comes first."""
+    undone = _undone(found)
+    return f"{undone} {_answer(found)}" if undone else _answer(found)
+
+
+def _undone(found: Findings) -> str:
+    """Which side leaves more work undone; empty: neither."""
+    base, variant = found.undone
+    sides = ((found.variant, variant, found.base, base), (found.base, base, found.variant, variant))
+    exceeds = [each for each in sides if each[1].exceeds(each[3])]
+    if not exceeds:
+        return ""
+    name, its, other_name, other = exceeds[0]
+    how = "leaves more undone than" if len(exceeds) == 1 else "leaves other jobs undone than"
+    return (
+        f"{name} {how} {other_name}: {amount(its.unfinished)} of {amount(its.jobs)} jobs "
+        f"({amount(its.gpu_hours)} GPU-hours) do not finish, instead of "
+        f"{amount(other.unfinished)} ({amount(other.gpu_hours)} GPU-hours)."
+    )
+
+
+def _answer(found: Findings) -> str:
     primary = found.primary
     prefix = {
         BETTER: f"{found.variant} is better than {found.base}",
@@ -35,6 +63,8 @@ def heading(found: Findings) -> str:
         by += f" ({signed(100 * primary.relative)} %)"
     if primary.level is not None:
         by += f", interval {interval(primary)}"
+    else:
+        by += ", no verdict"
     return f"{prefix}: {by}"
 
 
@@ -57,7 +87,8 @@ def table(found: Findings) -> Table:
         )
     columns = ("metric", "base", "variant", "difference", "interval", "verdict")
     kept = len(columns) if any(each.level is not None for each in found.metrics) else 4
-    title = f"{found.workload or 'workload'}, {_pairs(len(found.seeds))}"
+    of_each = f"{len(found.weeks)} weeks, " if found.weeks else ""
+    title = f"{found.workload or 'workload'}, {of_each}{_pairs(len(found.seeds))}"
     return Table(
         title,
         columns[:kept],
@@ -71,15 +102,28 @@ def paragraphs(found: Findings) -> Iterable[str]:
     """What a seed varies, the meaning of the interval, and further notes."""
     if found.varies:
         yield f"A seed varies {'; '.join(found.varies)}."
-    others = sum(each.level is not None for each in found.metrics[1:])
-    if found.primary.level is not None:
-        sentence = f"Intervals are those of the mean difference, at {percent(found.level)}"
-        if others:
-            sentence += (
-                "; the intervals of the other metrics are wider, as they hold for all together "
+    if found.weeks:
+        yield (
+            "Values are means over the weeks of this workload. An interval, at "
+            f"{percent(found.level)}, is that of the mean difference if other weeks like these "
+            "came; it does not cover other clusters or other users."
+        )
+        if any(each.level is not None for each in found.metrics[1:]):
+            yield (
+                "The intervals of the metrics after the first are wider, as they hold for all "
+                "together (Holm). An interval is unknown if there are too few weeks for so many "
+                "metrics: name fewer of them."
             )
-            sentence += "(Holm)"
-        yield sentence + "."
+    else:
+        yield (
+            "There are no intervals and no verdicts: they need a workload of "
+            f"{LEAST_WEEKS} whole weeks, each of them simulated."
+        )
+    if any(each.unfinished for each in found.undone):
+        yield (
+            "Completion and waiting times are those of finished jobs. A side that leaves more "
+            "undone is not called better."
+        )
     yield from found.notes
 
 
@@ -90,7 +134,9 @@ def difference(metric: MetricComparison) -> str:
 
 
 def interval(metric: MetricComparison, *, with_unit: bool = True) -> str:
-    """ "-12 to -3 min"; an unknown end is "?"."""
+    """ "-12 to -3 min"; an unknown end is "?", and "unknown" if both are."""
+    if metric.low is metric.high is None:
+        return "unknown"
     unit, factor = unit_of(metric)
     low, high = ("?" if end is None else signed(end / factor) for end in (metric.low, metric.high))
     return f"{low} to {high}{f' {unit}' if unit and with_unit else ''}"

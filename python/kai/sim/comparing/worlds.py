@@ -4,7 +4,8 @@
     world = worlds.world(3)
     simulate(world.workload, life=world.life, seed=world.seed, config=...)
 
-* ``weeks``: the weeks of the workload, drawn with `kai.sim.variants.bootstrap(workload, seed)`.
+* ``weeks``: the weeks of the workload in a random order (`kai.sim.variants.bootstrap`, without
+  replacement).
 * ``estimates``: `kai.sim.variants.with_estimates`, with the seed plus 2^32, so that the errors do
   not depend on the weeks that were drawn.
 * ``failures``: nodes fail according to `Life.failures`, with the seed. A world that does not vary
@@ -16,16 +17,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from kai.api.nearest import did_you_mean
 from kai.errors import InvalidInputError
 from kai.sim.generators import DAY_S
 from kai.sim.simulate import Failures, Life
-from kai.sim.variants import bootstrap, with_estimates
+from kai.sim.variants import bootstrap, drawn_blocks, whole_blocks, with_estimates
 from kai.sim.workload import Workload
 
-__all__ = ["NO_LIFE", "VARIES", "World", "Worlds"]
+__all__ = ["NO_LIFE", "VARIES", "WEEK_S", "World", "Worlds"]
+
+WEEK_S = 7 * DAY_S
 
 VARIES = ("weeks", "estimates", "failures")
 """What a seed may vary."""
@@ -37,11 +38,15 @@ _ESTIMATES = 1 << 32
 
 @dataclass(frozen=True)
 class World:
-    """The arguments of `kai.sim.simulate.simulate` besides the configuration."""
+    """The arguments of `kai.sim.simulate.simulate` besides the configuration.
+
+    ``weeks``: the weeks of the original workload, in the order in which they are here.
+    """
 
     workload: Workload
     life: Life
     seed: int
+    weeks: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class Worlds:
     """The worlds of all seeds.
 
     ``vary``: some of `VARIES`, or None: weeks, if the workload lasts for two or more. ``weeks``:
-    how many are drawn; default: as many as the workload has. ``estimate_error``: as for
+    how many a world has; default: as many as the workload. ``estimate_error``: as for
     `with_estimates`. If failures vary and ``life`` has none, a node fails every 30 days.
 
     Raises InvalidInputError for an unknown name.
@@ -64,7 +69,7 @@ class Worlds:
     def __post_init__(self) -> None:
         vary = self.vary
         if vary is None:
-            vary = ("weeks",) if self._whole_weeks >= 2 else ()
+            vary = ("weeks",) if self.whole_weeks >= 2 else ()
         elif isinstance(vary, str):
             raise InvalidInputError(f"vary: expected a list of names, not the string {vary!r}")
         for name in vary:
@@ -81,25 +86,29 @@ class Worlds:
         return tuple(self.vary or ())
 
     @property
-    def _whole_weeks(self) -> int:
-        arrival_s = self.workload.jobs.arrival_s
-        return int(np.ptp(arrival_s) // (7 * DAY_S)) if len(arrival_s) else 0
+    def whole_weeks(self) -> int:
+        """How many weeks the workload has (`kai.sim.variants.whole_blocks`)."""
+        return whole_blocks(self.workload)
 
     def world(self, seed: int) -> World:
         """The world of a seed. Raises InvalidInputError as the functions do that create it."""
         workload = self.workload
+        whole = self.whole_weeks
+        weeks = tuple(range(whole))
         if "weeks" in self.names:
-            workload = bootstrap(workload, seed, weeks=self.weeks)
+            workload = bootstrap(workload, seed, weeks=self.weeks, replacement=False)
+            count = whole if self.weeks is None else self.weeks
+            weeks = tuple(drawn_blocks(whole, count, seed, replacement=False).tolist())
         if "estimates" in self.names:
             workload = with_estimates(workload, _ESTIMATES + seed, error=self.estimate_error)
-        return World(workload, self.life, seed if "failures" in self.names else 0)
+        return World(workload, self.life, seed if "failures" in self.names else 0, weeks)
 
     def sentences(self) -> tuple[str, ...]:
         """What a seed varies, for people."""
         found = []
         if "weeks" in self.names:
-            drawn = self._whole_weeks if self.weeks is None else self.weeks
-            found.append(f"weeks: {drawn} drawn with replacement out of {self._whole_weeks}")
+            count = self.whole_weeks if self.weeks is None else self.weeks
+            found.append(f"the order of weeks: {count} out of {self.whole_weeks}")
         if "estimates" in self.names:
             found.append(f"estimates: log-normal error of {self.estimate_error:g}")
         if "failures" in self.names:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kai.engine import text
 from kai.engine.palette import DARK, LIGHT, SHADES, Ground, looks
 from kai.errors import InvalidInputError
 from kai.sim import series, summary
@@ -291,6 +292,10 @@ def _metrics(metrics: Metrics) -> str:
     parts = [
         f"<p>Jobs that arrived from {_span(low)} to {_span(high)}: {metrics.jobs:,}, of these"
         f" {metrics.unfinished:,} did not finish. Means over time use the same window.</p>",
+        *(
+            f"<p>{len(names):,} of these: {escape(why)} {escape(text.listing(names))}</p>"
+            for why, names in metrics.why_unfinished.items()
+        ),
         _table(
             ("Time of jobs", "jobs", "mean", "median", "95 %", "99 %"),
             [

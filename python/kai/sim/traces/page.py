@@ -16,9 +16,9 @@ from typing import Any
 
 from kai.api import places, quantities
 from kai.api.documents import UnreadableError, read_documents
-from kai.api.durations import seconds_of
+from kai.api.durations import seconds_of, too_long
 from kai.api.nearest import did_you_mean
-from kai.api.rules import shown
+from kai.api.rules import written
 from kai.errors import InvalidInputError
 
 __all__ = ["KEYS", "Page", "Path"]
@@ -157,7 +157,7 @@ class Page:
         """The number of items of a list; 0 if there is none."""
         value = self.value(path)
         if value is not None and not isinstance(value, list):
-            raise self.error(path, f"is {shown(value)} instead of a list")
+            raise self.error(path, f"is {written(value)} instead of a list")
         return len(value or ())
 
     def mapping(self, path: Path, kind: str = "") -> Mapping[str, Any]:
@@ -166,10 +166,10 @@ class Page:
         if value is None and path:
             return {}
         if not isinstance(value, dict):
-            raise self.error(path, f"is {shown(value)} instead of a mapping")
+            raise self.error(path, f"is {written(value)} instead of a mapping")
         for key in value:
             if not isinstance(key, str):
-                raise self.error(path, f"has the key {shown(key)}, which is not a string")
+                raise self.error(path, f"has the key {written(key)}, which is not a string")
             if kind and key not in KEYS[kind]:
                 near = did_you_mean(key, KEYS[kind])
                 what = "a workload" if kind == "workload" else f"`{path[-1]}`"
@@ -182,7 +182,7 @@ class Page:
         if value is None:
             return ""
         if isinstance(value, (dict, list)):
-            raise self.error(path, f"is {shown(value)} instead of a string")
+            raise self.error(path, f"is {written(value)} instead of a string")
         return str(value)
 
     def date(self, path: Path) -> str:
@@ -201,7 +201,7 @@ class Page:
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise self.error(path, f"is {shown(value)} instead of a number")
+            raise self.error(path, f"is {written(value)} instead of a number")
         if not abs(value) < 2**53 or (whole and value % 1):
             raise self.error(path, f"is {value} instead of a whole number")
         if value < least:
@@ -211,7 +211,7 @@ class Page:
     def truth(self, path: Path) -> bool | None:
         value = self.value(path)
         if value is not None and not isinstance(value, bool):
-            raise self.error(path, f"is {shown(value)} instead of true or false")
+            raise self.error(path, f"is {written(value)} instead of true or false")
         return value
 
     def seconds(self, path: Path, *, never: bool = False) -> float | None:
@@ -221,7 +221,9 @@ class Page:
             return None
         seconds = seconds_of(value, never=never)
         if seconds is None:
-            raise self.error(path, f"is {shown(value)} instead of a duration such as 90m or 2h")
+            if why := too_long(value):
+                raise self.error(path, f"{written(value)} {why}")
+            raise self.error(path, f"is {written(value)} instead of a duration such as 90m or 2h")
         return seconds
 
     def amount(self, path: Path, default: float) -> float:
@@ -231,10 +233,10 @@ class Page:
             return default
         try:
             amount = float(quantities.parse(value)) if isinstance(value, (int, float, str)) else -1
-        except ValueError:
+        except (ValueError, OverflowError):
             amount = -1
         if not 0 <= amount <= quantities.LARGEST or isinstance(value, bool):
-            raise self.error(path, f"is {shown(value)} instead of an amount such as 2 or 16Gi")
+            raise self.error(path, f"is {written(value)} instead of an amount such as 2 or 16Gi")
         return amount
 
     def mib(self, path: Path, default: int) -> int:
@@ -246,5 +248,5 @@ class Page:
         if value is None:
             return ()
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-            raise self.error(path, f"is {shown(value)} instead of a list of strings")
+            raise self.error(path, f"is {written(value)} instead of a list of strings")
         return tuple(value)

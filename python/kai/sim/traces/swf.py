@@ -14,8 +14,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from kai.errors import InvalidInputError
+from kai.sim.cutting import NODE_GPUS
 from kai.sim.traces.table import Table
-from kai.sim.traces.trace import NODE_GPUS, Trace, date_of
+from kai.sim.traces.trace import Trace, date_of
 from kai.sim.workload import NodePool
 
 __all__ = ["QUEUES_BY", "header_of", "is_swf", "swf"]

@@ -19,15 +19,14 @@ import numpy as np
 
 from kai.api.nearest import did_you_mean
 from kai.errors import InvalidInputError
+from kai.sim.cutting import NODE_CORES, NODE_GPUS, cut
 from kai.sim.workload import Floats, Ints, Jobs, NodePool, Queue, Workload, mean_demand_gpus
 
 __all__ = [
-    "NODE_GPUS",
     "TARGET_LOAD",
     "Choice",
     "Trace",
     "date_of",
-    "equal_pods",
     "even_queues",
     "sized_nodes",
     "workload_of",
@@ -35,9 +34,6 @@ __all__ = [
 
 TARGET_LOAD = 0.85
 """Mean demand of a cluster that is sized for a trace, as a fraction of its GPUs."""
-NODE_GPUS = 8
-"""GPUs of a node if a trace does not define them."""
-_NODE_CORES = 128.0
 
 
 @dataclass(frozen=True)
@@ -89,7 +85,8 @@ def workload_of(trace: Trace, choice: Choice) -> Workload:
     if not nodes:
         nodes = sized_nodes(arrival_s, duration_s, gpus, cores)
         of_nodes = sized_sentence(nodes)
-    pods, of_each = _pods(trace, order, gpus, cores, nodes)
+    recorded = np.zeros(len(order), np.int64) if trace.pods is None else trace.pods[order]
+    pods, of_each = cut(gpus, cores, recorded, nodes)
     queue = [trace.queue[i] for i in order] if len(trace.queue) else [trace.name] * len(order)
     queues, queue, of_queues = _queues(trace, choice, queue, nodes)
     jobs = Jobs.of_columns(
@@ -99,8 +96,9 @@ def workload_of(trace: Trace, choice: Choice) -> Workload:
         duration_s=duration_s,
         pods=pods,
         gpus=of_each,
+        recorded_pods=recorded,
         **{column: _ordered(values, order) for column, values in trace.columns.items()},
-        **({} if trace.cores is None else {"cpu": cores / pods}),
+        **({} if trace.cores is None else {"cpu": cores / pods, "whole_cpu": cores}),
     )
     sentences = (f"{len(jobs):,} jobs", of_nodes, of_queues, *trace.notes)
     return Workload(
@@ -114,21 +112,6 @@ def workload_of(trace: Trace, choice: Choice) -> Workload:
     )
 
 
-def equal_pods(gpus: Floats, node_gpus: int) -> tuple[Ints, Floats]:
-    """Pods of each job, and GPUs of each of its pods.
-
-    A job that fits a node is one pod. A larger one has pods of the largest equal size that fits a
-    node. Worked, for nodes of 8: 16 GPUs are 2 pods of 8, 12 are 2 of 6, and 13 are 13 of 1.
-    """
-    pods = np.ones(len(gpus), dtype=np.int64)
-    of_each = gpus.astype(np.float64)
-    for total in np.unique(gpus[gpus > node_gpus]):
-        size = next(each for each in range(node_gpus, 0, -1) if total % each == 0)
-        rows = gpus == total
-        pods[rows], of_each[rows] = int(total) // size, size
-    return pods, of_each
-
-
 def sized_nodes(
     arrival_s: Floats, duration_s: Floats, gpus: Floats, cores: Floats | None = None
 ) -> tuple[NodePool, ...]:
@@ -139,9 +122,9 @@ def sized_nodes(
     Worked: a mean demand of 374.24 GPUs is 85 % of 440.3, and so 55 nodes of 8 GPUs.
     """
     of_gpus = _nodes_for(arrival_s, duration_s, gpus, NODE_GPUS)
-    of_cores = 0 if cores is None else _nodes_for(arrival_s, duration_s, cores, _NODE_CORES)
+    of_cores = 0 if cores is None else _nodes_for(arrival_s, duration_s, cores, NODE_CORES)
     count = max(of_gpus, of_cores, 1)
-    return (NodePool("node", count, gpus=NODE_GPUS if of_gpus else 0, cpu=_NODE_CORES),)
+    return (NodePool("node", count, gpus=NODE_GPUS if of_gpus else 0, cpu=NODE_CORES),)
 
 
 def _nodes_for(arrival_s: Floats, duration_s: Floats, gpus: Floats, each: float) -> int:
@@ -155,7 +138,7 @@ def sized_sentence(nodes: Sequence[NodePool]) -> str:
     """The choice of `sized_nodes`, for `Workload.source`."""
     count = sum(pool.count for pool in nodes)
     gpus = max(pool.gpus for pool in nodes)
-    what = f"{gpus} GPUs" if gpus else f"{_NODE_CORES:.0f} cores"
+    what = f"{gpus} GPUs" if gpus else f"{NODE_CORES:.0f} cores"
     return (
         f"{count} node{'s' if count > 1 else ''} of {what}, so that the mean demand is closest to "
         f"{TARGET_LOAD:.0%} of them and the largest job fits"
@@ -182,23 +165,6 @@ def even_queues(
 def date_of(seconds: float) -> str:
     """Seconds since 1970 as the date and time in the format of `Workload.start`."""
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
-
-
-def _pods(
-    trace: Trace, order: Ints, gpus: Floats, cores: Floats, nodes: tuple[NodePool, ...]
-) -> tuple[Ints, Floats]:
-    """Pods of each job, from the trace if they are equal and fit; and GPUs of each pod."""
-    most = max((pool.gpus for pool in nodes), default=0) or NODE_GPUS
-    pods, of_each = equal_pods(gpus, most)
-    most_cores = int(max((pool.cpu for pool in nodes), default=0)) or int(_NODE_CORES)
-    bare = gpus == 0
-    pods[bare] = equal_pods(np.ceil(cores[bare]), most_cores)[0]
-    if trace.pods is None:
-        return pods, of_each
-    recorded = trace.pods[order]
-    each = gpus / recorded
-    fits = (each <= most) & ((each % 1 == 0) | (recorded == 1))
-    return np.where(fits, recorded, pods), np.where(fits, each, of_each)
 
 
 def _queues(

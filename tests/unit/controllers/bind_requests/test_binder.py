@@ -11,12 +11,14 @@ from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.bind_requests import Request, Target
 from kai.controllers.binder import RequestBinder
 from kai.controllers.bindings import Binding, Steps
+from kai.controllers.unshown import READ_AFTER_S
 
 DONE = Outcome(Result.DONE, 201)
 LOST = Outcome(Result.LOST)
 CONFLICT = Outcome(Result.CONFLICT, 409, "Conflict", "the object has been modified")
 REFUSED = Outcome(Result.REFUSED, 403, "Forbidden", "policy says no")
 BUSY = Outcome(Result.FAILED, 503, "ServiceUnavailable", "busy")
+ON_NODE = Target("uid-a-0", "n1", has_node=True)
 THERE = Target("uid-a-0", "", has_node=True)
 BOUND = "Pod bound successfully to node n1"
 NOT_BOUND = "Failed to bind pod team/a-0 to node n1: policy says no"
@@ -41,6 +43,12 @@ class Harness:
     def answer(self, outcome: Outcome, kind: str = "binding") -> None:
         [write] = [each for each in self.steps.writes if kind_of(each) == kind]
         self.steps = self.binder.answered(self.now, write, outcome)
+
+    def is_shown(self) -> None:
+        """A watch shows the pod on its node."""
+        self.tick(self.now + READ_AFTER_S)
+        self.check(ON_NODE)
+        assert len(self.binder) == 0
 
     def look(self, found: dict[str, Any] | None, kind: str = "Pod") -> None:
         [(binding, kind_to_read)] = self.steps.look
@@ -103,8 +111,9 @@ def test_a_bound_pod_and_its_request_have_the_result() -> None:
     harness.binder.answered(1, condition, DONE)
     harness.put(version="2", phase="Succeeded")
     assert harness.steps == Steps()
-    assert len(harness.binder) == 0
     assert harness.binder.take() == []
+    harness.is_shown()
+    assert harness.steps == Steps()
 
 
 def test_the_annotations_of_the_request_are_set_on_the_pod() -> None:
@@ -484,14 +493,48 @@ def test_a_condition_is_written_again_until_it_succeeds() -> None:
         assert harness.writes == ["condition"]
     harness.answer(DONE, "condition")
     harness.put(version="2", phase="Succeeded")
-    assert len(harness.binder) == 0
+    harness.is_shown()
 
 
 def test_a_condition_of_a_deleted_pod_is_dropped() -> None:
     harness = bound()
     harness.answer(Outcome(Result.GONE, 404), "condition")
     harness.put(version="2", phase="Succeeded")
-    assert len(harness.binder) == 0
+    harness.is_shown()
+
+
+def test_a_binding_that_no_watch_shows_is_read_and_sent_again() -> None:
+    """The API server accepted it, and it had no effect."""
+    harness = bound()
+    harness.answer(DONE, "condition")
+    harness.put(version="2", phase="Succeeded")
+    harness.tick(READ_AFTER_S)
+    harness.check(THERE)
+    harness.look(pod())
+    assert harness.writes == ["binding"]
+    harness.answer(DONE)
+    assert harness.status == {"phase": "Succeeded"}
+    harness.answer(DONE, "condition")
+    harness.put(version="3", phase="Succeeded")
+    harness.is_shown()
+
+
+def test_a_binding_that_only_the_watch_has_missed_is_not_sent_again() -> None:
+    harness = bound()
+    harness.put(version="2", phase="Succeeded")
+    harness.tick(READ_AFTER_S)
+    harness.check(THERE)
+    harness.look(pod("n1"))
+    assert "binding" not in harness.writes
+
+
+def test_a_status_that_no_watch_shows_is_written_again() -> None:
+    harness = bound()
+    harness.answer(DONE, "status")
+    harness.tick(READ_AFTER_S - 0.1)
+    assert harness.writes == []
+    harness.tick(READ_AFTER_S)
+    assert harness.status == {"phase": "Succeeded"}
 
 
 def test_a_late_event_with_an_earlier_version_binds_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from made import request
 
 import kai
@@ -44,6 +45,7 @@ def checked(by: Binder, now: float, target: Target = THERE) -> Steps:
         found = by.request_checked(now, each, target)
         steps.writes += found.writes
         steps.failed += found.failed
+        steps.refused += found.refused
     return steps
 
 
@@ -82,6 +84,18 @@ def test_a_decision_becomes_a_bind_request() -> None:
         },
         "spec": {"podName": "a-0", "selectedNode": "n1", "receivedResourceType": "Regular"},
     }
+
+
+def test_the_label_for_a_node_with_a_long_name_is_cut() -> None:
+    """The name of a node has up to 253 characters, the value of a label up to 63."""
+    names = [f"{'node-' * 20}{end}" for end in ("a", "b")]
+    bodies: list[Any] = []
+    for node in names:
+        [write] = begin(binder(), binding(node=node)).writes
+        bodies.append(write.body)
+    assert [each["spec"]["selectedNode"] for each in bodies] == names
+    labels = {each["metadata"]["labels"]["selected-node"] for each in bodies}
+    assert [len(each) for each in labels] == [63, 63]
 
 
 def test_devices_have_kais_format() -> None:
@@ -124,7 +138,8 @@ def test_a_pod_without_its_group_annotation_is_patched_first() -> None:
     by.add_group(change)
     [group] = begin(by, binding(names_group=False)).writes
     steps = by.answered(0, group, DONE)
-    assert names(steps) == ["patch Pod", "create BindRequest"]
+    assert names(steps) == ["patch Pod"]
+    assert names(by.answered(0, steps.writes[0], DONE)) == ["create BindRequest"]
 
 
 # ---- creation ------------------------------------------------------------------------------------
@@ -225,12 +240,24 @@ def test_a_request_that_is_missing_from_the_watch_is_read() -> None:
     ever."""
     by = binder()
     by.answered(1, created(by), DONE)
-    assert by.tick(1) == by.tick(10.9) == Steps()
-    assert by.next_tick() == 11
-    [(looked_at, kind)] = by.tick(11).look
+    assert by.tick(1) == by.tick(15.9) == Steps()
+    assert by.next_tick() == 16
+    [(looked_at, kind)] = by.tick(16).look
     assert kind == "BindRequest"
-    assert by.seen(11, looked_at, None).forget == [7]
+    assert by.seen(16, looked_at, None).forget == [7]
     assert by.next_tick() is None
+
+
+def test_a_request_that_exists_and_is_not_shown_is_read_after_growing_waits() -> None:
+    by = binder()
+    by.answered(1, created(by), DONE)
+    by.tick(1)
+    times = []
+    while (due := by.next_tick()) is not None and due < 300:
+        [(looked_at, _)] = by.tick(due).look
+        assert by.seen(due, looked_at, request()) == Steps()
+        times.append(due)
+    assert times == [16, 46, 106, 226]
 
 
 def test_a_request_that_was_not_sent_after_a_lost_lease_is_forgotten() -> None:
@@ -364,3 +391,26 @@ def test_missing_fields_of_an_object_are_empty() -> None:
     bare = Request.of({"metadata": {"namespace": "team", "name": "a-0"}})
     assert (bare.pod, bare.owner, bare.node, bare.limit) == ("team/a-0", "", "", None)
     assert not bare.is_over
+
+
+# ---- nodes that refuse ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reason", "refused"),
+    [
+        ('failed to bind pod <a> to node <n1>: admission webhook "w" denied the request: no', True),
+        ("pods \"a-0\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: no", True),
+        ('Internal error occurred: failed calling webhook "w": no answer', False),
+        ("failed waiting for GPU reservation pod to allocate: gpus/x", False),
+    ],
+)
+def test_the_reason_of_a_failed_request_shows_whether_the_node_was_refused(
+    reason: str, refused: bool
+) -> None:
+    """KAI's binder and ours write the text of the API server there."""
+    by = binder()
+    shown(by, phase="Failed", reason=reason, failedAttempts=1)
+    steps = checked(by, 1.0)
+    assert [why for _, why in steps.failed] == [reason]
+    assert [why for _, why in steps.refused] == ([reason] if refused else [])

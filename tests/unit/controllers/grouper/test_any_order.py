@@ -25,7 +25,7 @@ def an(kind: str, version: str, name: str, spec: Any = None, **metadata: Any) ->
 
 def pod(name: str, owner: dict[str, Any] | None, **labels: str) -> dict[str, Any]:
     made = an("Pod", "v1", name, {"schedulerName": "kai-scheduler"}, labels=labels)
-    made["metadata"]["creationTimestamp"] = f"2026-01-01T00:00:{len(name):02}Z"
+    made["metadata"]["creationTimestamp"] = f"2026-01-01T00:00:{len(name) % 60:02}Z"
     if owner is not None:
         metadata = owner["metadata"]
         reference = {key: metadata[key] for key in ("name", "uid")}
@@ -50,6 +50,7 @@ PODS = [
         for i in range(3)
     ),
     *(pod(f"bare-{'z' * index}", None, queue=str(index)) for index in range(4)),
+    *(pod(f"{'long' * 60}-{index}", None, queue=str(index)) for index in range(2)),
 ]
 
 
@@ -139,10 +140,13 @@ def test_any_order_of_events_gives_the_same_groups(seed: int) -> None:
     world = World(seed)
     world.run()
     groups, pods = outcome(world)
-    assert len(groups) == 6
+    assert len(groups) == 8
     assert groups[f"pg-job-{uid_of('job')}"][0]["minMember"] == 3
     assert {sub_group for _, sub_group in pods.values()} == {None, "leader", "workers"}
     for name, (group, _) in pods.items():
         assert group in groups, name
+        if name.startswith("long"):
+            assert (len(group), group[-36:]) == (253, uid_of(name))
+            continue
         expected = name if name.startswith("bare") else name.partition("-")[0]
         assert group.startswith(f"pg-{expected}-{uid_of(expected)}")

@@ -101,6 +101,53 @@ def test_a_bare_pod_gets_a_group_and_its_annotation() -> None:
     assert patch.body == {"metadata": {"uid": uid_of("p"), "annotations": {GROUP: group_of("p")}}}
 
 
+@pytest.mark.parametrize("limit", ["backoffLimit", "backoffLimitPerIndex"])
+def test_pods_of_a_job_without_retries_are_marked_as_not_movable(limit: str) -> None:
+    made = grouper(pod("p", ref("Job", "j")))
+    made.decide()
+    made.put_object(ref("Job", "j"), an("Job", "j", {limit: 0, "template": {}}))
+    [assignment] = made.decide().assignments
+    annotations: Any = assignment.patch["annotations"]
+    assert annotations == {GROUP: group_of("j"), "kai.scheduler/movable": "false"}
+
+
+def test_a_pod_that_names_its_group_without_the_mark_gets_it_once() -> None:
+    """A binding by a BindRequest brings the name of the group alone."""
+    made = grouper(pod("p", ref("Job", "j")))
+    made.decide()
+    made.put_object(ref("Job", "j"), an("Job", "j", {"backoffLimit": 0}))
+    made.decide()
+    mark = {"kai.scheduler/movable": "false"}
+    marked = named(pod("p", ref("Job", "j"), annotations=mark), group_of("j"))
+    seen = (named(pod("p", ref("Job", "j")), group_of("j")),) * 2 + (marked,)
+    written = []
+    for each in seen:
+        made.put_pod(each)
+        written += [assignment.patch for assignment in made.decide().assignments]
+    assert written == [{"annotations": mark}]
+    assert len(made) == 0
+
+
+def test_a_mark_that_is_neither_true_nor_false_counts_as_absent() -> None:
+    made = grouper(pod("p", ref("Job", "j"), annotations={"kai.scheduler/movable": "yes"}))
+    made.decide()
+    made.put_object(ref("Job", "j"), an("Job", "j", {"backoffLimit": 0}))
+    [assignment] = made.decide().assignments
+    annotations: Any = assignment.patch["annotations"]
+    assert annotations == {GROUP: group_of("j"), "kai.scheduler/movable": "false"}
+
+
+def test_other_pods_and_pods_with_a_mark_of_their_own_are_not_marked() -> None:
+    marked = pod("q", ref("Job", "j"), annotations={"kai.scheduler/movable": "true"})
+    made = grouper(pod("p", ref("Job", "k")), marked, pod("bare"))
+    made.decide()
+    made.put_object(ref("Job", "j"), an("Job", "j", {"backoffLimit": 0}))
+    made.put_object(ref("Job", "k"), an("Job", "k", {"backoffLimit": 6}))
+    for assignment in made.decide().assignments:
+        annotations: Any = assignment.patch["annotations"]
+        assert set(annotations) == {GROUP}
+
+
 def test_a_group_can_be_created_with_its_last_start() -> None:
     [change] = grouper(pod("p", second=7)).decide().groups
     assert change.manifest["metadata"]["creationTimestamp"] == "2026-01-01T00:00:07Z"
@@ -334,6 +381,7 @@ def test_owners_are_watched_until_the_last_group_is_gone() -> None:
     made.decide()
     made.put_object(ref("Widget", "w"), an("Widget", "w"))
     made.decide()
+    made.group_created(f"ml/{group_of('w')}")
     made.pod_gone("ml/p", uid_of("p"))
     assert made.decide().not_needed == []
     made.group_gone(f"ml/{group_of('w')}")
@@ -563,13 +611,132 @@ def test_a_deleted_group_is_created_again() -> None:
     assert (len(made), made._groups) == (0, {})
 
 
+def test_a_bare_pod_with_the_longest_name_gets_a_group_that_the_api_server_accepts() -> None:
+    """pg-<name>-<uid> would be longer than the name of an object may be."""
+    long, other = "p" * 253, "p" * 252 + "q"
+    made = grouper(bare := pod(long), pod(other))
+    decided = made.decide()
+    group, second = names(decided)
+    assert (len(group), len(second)) == (253, 253)
+    assert group != second
+    assert group.endswith(uid_of(long))
+    assert [each.group for each in decided.assignments] == [group, second]
+    assert is_quiet(grouper(named(bare, group)).decide())
+
+    made.put_pod(named(bare, group))
+    made.group_gone(f"ml/{group}")
+    [reference] = made.decide().needs
+    assert reference == Reference("v1", "Pod", "ml", long, uid_of(long))
+    made.put_object(reference, named(bare, group))
+    [reference] = made.decide().needs
+    made.object_gone(reference)
+    assert names(made.decide()) == [group]
+
+
+def test_an_owner_with_the_longest_name_gets_such_a_group() -> None:
+    owner = ref("Widget", "w" * 253)
+    made = grouper(pod("a", owner), pod("b", owner))
+    made.decide()
+    made.put_object(owner, an("Widget", "w" * 253))
+    decided = made.decide()
+    [group] = names(decided)
+    assert (len(group), [each.group for each in decided.assignments]) == (253, [group, group])
+
+
 def test_a_group_deleted_with_its_pod_is_not_created_again() -> None:
     made = grouper(bare := pod("p"))
     made.decide()
     made.put_pod(named(bare, group_of("p")))
     made.pod_gone("ml/p", uid_of("p"))
     made.group_gone(f"ml/{group_of('p')}")
-    assert is_quiet(made.decide())
+    decided = made.decide()
+    assert (decided.writes(), decided.needs) == ([], [])
+    assert {*decided.withdrawn} == {f"ml/{group_of('p')}"}, "no watch may have shown it"
+
+
+def test_the_group_of_a_bare_pod_that_goes_before_the_creation_is_withdrawn() -> None:
+    made = grouper(pod("p"))
+    made.decide()
+    made.pod_gone("ml/p", uid_of("p"))
+    assert made.decide().withdrawn == [f"ml/{group_of('p')}"]
+    assert (made._groups, made._pods, made._settled) == ({}, {}, {})
+
+
+def test_a_group_is_withdrawn_with_its_last_pod_and_decided_again_for_a_later_one() -> None:
+    owner = ref("Widget", "w")
+    made = grouper(pod("p", owner), pod("q", owner))
+    made.decide()
+    made.put_object(owner, an("Widget", "w"))
+    made.decide()
+    made.pod_gone("ml/p", uid_of("p"))
+    assert made.decide().withdrawn == [], "another pod needs it"
+    made.pod_gone("ml/q", uid_of("q"))
+    decided = made.decide()
+    assert (decided.withdrawn, decided.not_needed) == ([f"ml/{group_of('w')}"], [owner])
+    assert (made._groups, made._pods, made._objects, made._needed) == ({}, {}, {}, set())
+    made.put_pod(pod("later", owner))
+    assert made.decide().needs == [owner]
+    made.put_object(owner, an("Widget", "w"))
+    assert names(made.decide()) == [group_of("w")]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        {"metadata": {"deletionTimestamp": "2026-01-01T00:00:09Z"}},
+        {"status": {"phase": "Succeeded"}},
+        {"metadata": {"annotations": {SKIP: "true"}}},
+    ],
+)
+@pytest.mark.parametrize("owner", [None, ref("Widget", "w")])
+def test_a_pod_that_needs_no_group_any_more_leaves_its_group(owner: Any, end: Any) -> None:
+    before = pod("p", owner)
+    made = grouper(before)
+    made.decide()
+    made.put_object(ref("Widget", "w"), an("Widget", "w"))
+    made.decide()
+    after = {**before, **{k: {**before.get(k, {}), **v} for k, v in end.items()}}
+    made.put_pod(after)
+    name = f"ml/{group_of('p' if owner is None else 'w')}"
+    assert name in made.decide().withdrawn
+    made.pod_gone("ml/p", uid_of("p"))
+    made.decide()
+    assert (made._groups, made._pods, made._settled, made._following) == ({}, {}, {}, {})
+
+
+def test_a_pod_that_moves_to_another_owner_leaves_its_group() -> None:
+    made = grouper(pod("p", ref("Widget", "v")))
+    made.decide()
+    made.put_object(ref("Widget", "v"), an("Widget", "v"))
+    made.decide()
+    made.put_pod(pod("p", ref("Widget", "w")))
+    made.decide()
+    made.put_object(ref("Widget", "w"), an("Widget", "w"))
+    decided = made.decide()
+    assert decided.withdrawn == [f"ml/{group_of('v')}"]
+    assert names(decided) == [group_of("w")]
+    assert [*made._groups] == [f"ml/{group_of('w')}"]
+
+
+def test_a_pod_that_goes_while_its_group_is_read_leaves_nothing() -> None:
+    made = grouper(named(pod("p", ref("Widget", "w")), group_of("w")))
+    made.decide()
+    made.put_object(ref("Widget", "w"), an("Widget", "w"))
+    assert [each.kind for each in made.decide().needs] == ["PodGroup"]
+    made.pod_gone("ml/p", uid_of("p"))
+    made.decide()
+    assert (made._groups, made._needed) == ({}, set())
+
+
+def test_a_bare_pod_whose_annotation_was_forgotten_is_grouped_again() -> None:
+    """An etcd was restored from a backup: the pod is as it was before the patch."""
+    bare = pod("p", labels={QUEUE: "q"})
+    by = grouper(bare)
+    [assigned] = by.decide().assignments
+    by.put_pod(pod("p", labels={QUEUE: "q"}, annotations={GROUP: group_of("p")}))
+    assert by.decide().assignments == []
+    by.put_pod(bare)
+    assert by.decide().assignments == [assigned]
 
 
 def test_the_group_of_a_bare_pod_follows_its_queue_label() -> None:

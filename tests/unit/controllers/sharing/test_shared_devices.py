@@ -11,6 +11,7 @@ from kai.controllers.one_binding import Binding
 from kai.controllers.preparing import Given
 from kai.controllers.sharing.reservation_pod import Reservations, reservation_name
 from kai.controllers.sharing.reserving import LOOK_AGAIN_S, GpuUser, SharedDevices
+from kai.controllers.unshown import READ_AFTER_S
 
 DONE = Outcome(Result.DONE, 201)
 THERE = Outcome(Result.CONFLICT, 409, "AlreadyExists", "it is there")
@@ -178,12 +179,53 @@ def test_the_timeout_starts_when_the_creation_is_sent() -> None:
     harness.tick(60)
     assert (harness.given.failed, harness.writes, harness.devices.next_tick()) == ([], [], None)
     harness.answer(DONE, created)
-    assert harness.devices.next_tick() == 100
     harness.saw(reservation())
+    assert harness.devices.next_tick() == 100
     harness.tick(99)
     assert harness.given.failed == []
     harness.tick(100)
     assert [each.pod for each, _ in harness.given.failed] == ["team/a", "team/b"]
+
+
+def test_an_accepted_reservation_that_no_watch_shows_is_looked_for() -> None:
+    """The answer was not true: it is created again."""
+    harness = Harness()
+    harness.give(binding("a"))
+    harness.answer(DONE)
+    harness.tick(READ_AFTER_S)
+    [read] = harness.given.reads
+    assert (read.kind, read.namespace) == ("Pod", NAMESPACE)
+    harness.given = harness.devices.read(harness.now, read, [])
+    assert harness.writes == [CREATE]
+    harness.answer(DONE)
+    harness.saw(reservation(device="GPU-7"))
+    assert harness.ready == ["team/a"]
+
+
+def test_an_accepted_reservation_that_exists_is_not_created_twice() -> None:
+    harness = Harness()
+    harness.give(binding("a"))
+    harness.answer(DONE)
+    harness.tick(READ_AFTER_S)
+    [read] = harness.given.reads
+    there = [{"metadata": {"namespace": NAMESPACE, "name": NAME}}]
+    harness.given = harness.devices.read(harness.now, read, there)
+    assert (harness.writes, harness.given.failed) == ([], [])
+    harness.tick(30)
+    assert (harness.writes, harness.given.failed) == ([], [])
+
+
+def test_an_accepted_deletion_that_no_watch_shows_is_repeated() -> None:
+    """Otherwise no device of the node would be reserved any more."""
+    harness, one = held()
+    harness.gone(consumer())
+    assert harness.writes == [DELETE]
+    for start in (0, READ_AFTER_S):
+        harness.answer(DONE)
+        harness.tick(start + READ_AFTER_S)
+        assert harness.writes == [DELETE]
+    harness.gone(one)
+    assert harness.devices.next_tick() is None
 
 
 def test_no_timer_is_left_once_all_pods_have_devices() -> None:

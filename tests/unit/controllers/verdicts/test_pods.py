@@ -229,16 +229,17 @@ def test_a_pod_that_was_bound_and_waits_again_gets_the_event_again(world: World)
     assert len(world.events_of("Unschedulable")) == 2
 
 
-def test_a_failed_binding_is_reported_once(world: World) -> None:
+def test_each_failed_binding_has_its_event_and_the_condition_is_written_once(world: World) -> None:
     for attempt in range(5):
         world.take(world.verdicts.binding_failed(world.now, A, "n1", f"timeout {attempt}", world))
         world.send()
         world.wait(1)
         world.decide(bound=[A])
     text = "Failed to bind pod team/a to node n1. timeout 0"
-    assert world.events_of("FailedBinding") == [("FailedBinding", text)]
+    texts = [text.replace("0", str(attempt)) for attempt in range(5)]
+    assert world.events_of("FailedBinding") == [("FailedBinding", each) for each in texts]
     why = "Failed to bind pod team/a to node n1: timeout 0"
-    assert world.events_of("BindingError") == [("BindingError", why)]
+    assert len(world.events_of("BindingError")) == 5
     assert {(each.type, each.component) for each in world.events} == {
         ("Warning", ""),
         ("Warning", "binder"),
@@ -282,8 +283,18 @@ def test_alternating_failures_and_waits_do_not_alternate_the_condition(world: Wo
         world.decide(waiting={A: FULL})
         world.send()
         world.wait(1)
-    assert len(world.events) == 3
+    assert len(world.events_of("Unschedulable")) == 1
+    assert len(world.events_of("FailedBinding")) == 120  # kai.k8s.events counts and limits them
     assert len(world.sent) <= 16
+
+
+def test_the_event_of_a_failed_binding_does_not_wait_for_the_condition(world: World) -> None:
+    """The condition of a pod that waited is rewritten later, at its pace."""
+    world.decide(waiting={A: FULL})
+    world.send()
+    world.take(world.verdicts.binding_failed(world.now, A, "n1", "refused", world))
+    assert world.condition(A) == waiting()
+    assert len(world.events_of("FailedBinding")) == 1
 
 
 def test_fields_of_an_earlier_try_are_removed_while_the_pod_waits(world: World) -> None:

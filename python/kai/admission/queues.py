@@ -1,0 +1,148 @@
+"""Checks of Queue objects: the types that the API server requires, and amounts without a sense.
+
+The sentences about types are those of the reader in C++ (cpp/kai/ingest/queue_reader.cc), which
+reads Queues that do not come from manifests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from kai.admission.finding import Finding, Path, refusal, warning
+from kai.admission.shape import no_text
+from kai.api import quantities, rules
+from kai.api.reading import at, mapping
+
+RESOURCES = ("cpu", "gpu", "memory")
+_AMOUNTS = ("quota", "limit", "overQuotaWeight")
+_RUN_TIMES = ("preemptMinRuntime", "reclaimMinRuntime")
+_UNLIMITED = -1
+_UNITS = {"cpu": (Fraction(1000), "thousandths of a core"), "memory": (Fraction(1, 10**6), "MB")}
+"""What a quantity such as 8 or 32Gi is multiplied by, and the unit of the result (spec 5 A5)."""
+
+
+def queue_refusals(queue: Mapping[str, Any]) -> Iterator[Finding]:
+    """Why the API server or KAI's webhook would refuse a Queue (spec 5 A6, A7).
+
+    A Queue with a resourceVersion was accepted by a cluster, perhaps without the webhook.
+    """
+    accepted = at(queue, "metadata", "resourceVersion")
+    spec, resources = mapping(queue.get("spec")), at(queue, "spec", "resources")
+    if not accepted and resources is None:
+        yield refusal(
+            "queue-without-resources",
+            ("spec", "resources"),
+            "is missing, and KAI refuses the Queue: resources must be specified",
+            "write gpu, cpu and memory, each with quota and limit; -1 means no limit",
+        )
+    for name in ("displayName", "parentQueue"):
+        if spec.get(name) is not None and not isinstance(spec[name], str):
+            yield no_text(spec[name], ("spec", name), name)
+    priority = spec.get("priority")
+    if priority is not None and (isinstance(priority, bool) or not isinstance(priority, int)):
+        message = f"expected a whole number, found {_found(priority)}"
+        yield refusal("queue-quantity", ("spec", "priority"), message, _number(priority))
+    for name in _RUN_TIMES:
+        yield from _run_time(spec.get(name), ("spec", name))
+    yield from _resources(resources)
+
+
+def _run_time(value: object, where: Path) -> Iterator[Finding]:
+    if value is None:
+        return
+    fix = "write a duration with a unit, such as 5m"
+    if not isinstance(value, str):
+        message = f"expected a string, found {_found(value)}"
+        yield refusal("duration-refused", where, message, fix)
+    elif not rules.is_duration(value):
+        yield refusal("duration-refused", where, f'duration "{value}" is not valid', fix)
+
+
+def _resources(resources: object) -> Iterator[Finding]:
+    where: Path = ("spec", "resources")
+    if resources is not None and not isinstance(resources, Mapping):
+        message = f"resources is {rules.written(resources)}: the API server requires a mapping"
+        yield refusal("not-a-mapping", where, message, "write gpu, cpu and memory")
+    for name in RESOURCES:
+        block = mapping(resources).get(name)
+        if block is not None and not isinstance(block, Mapping):
+            message = f"{name} is {rules.written(block)}: the API server requires a mapping"
+            fix = "write quota, limit and overQuotaWeight"
+            yield refusal("not-a-mapping", (*where, name), message, fix)
+        for amount, value in mapping(block).items():
+            if amount in _AMOUNTS and value is not None:
+                yield from _amount(name, amount, value, (*where, name, amount))
+
+
+def _amount(resource: str, amount: str, value: object, where: Path) -> Iterator[Finding]:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        fix = _number(value, resource if amount != "overQuotaWeight" else "")
+        message = f"expected a number, found {_found(value)}"
+        yield refusal("queue-quantity", where, message, fix)
+    elif not abs(value) <= quantities.LARGEST + 1:
+        message = "is more than the largest amount of Kubernetes, 2^63"
+        yield refusal("queue-quantity", where, message, "write -1 for no limit")
+
+
+def _found(value: object) -> str:
+    if isinstance(value, float):
+        return str(value)
+    kinds = ((bool, "a boolean"), (int, "a number"), (str, "a string"), (list, "an array"))
+    return next((name for kind, name in kinds if isinstance(value, kind)), "an object")
+
+
+def _number(value: object, resource: str = "") -> str:
+    """What to write instead of a text: the number in the unit of the resource."""
+    text = str(value).strip()
+    if text.lower() in ("unlimited", "none", "inf", "infinite", "max"):
+        return f"write {_UNLIMITED}, without quotes, for no limit"
+    try:
+        exact = quantities.parse(text)
+    except ValueError:
+        return "write a number, without quotes"
+    factor, unit = _UNITS.get(resource, (Fraction(1), ""))
+    if exact == _UNLIMITED:
+        factor, unit = Fraction(1), ""
+    elif resource == "memory" and text[-1:].isdecimal():
+        factor = Fraction(1)  # a plain number is already in MB, unlike bytes
+    exact *= factor
+    if abs(exact) > quantities.LARGEST + 1:
+        if not resource:
+            return "write a number, without quotes"
+        return f"write {_UNLIMITED}, without quotes, for no limit"
+    hint = f": the unit is {unit}" if unit else ""
+    return f"write {float(exact):.6g}, without quotes{hint}"
+
+
+# ---- amounts that the API server accepts ---------------------------------------------------------
+
+
+def doubts(queue: Mapping[str, Any]) -> Iterator[Finding]:
+    """Amounts of a valid Queue that cannot be meant: below 0, or a quota above the limit."""
+    for resource in RESOURCES:
+        block = mapping(at(queue, "spec", "resources", resource))
+        where: Path = ("spec", "resources", resource)
+        amounts = {name: block[name] for name in _AMOUNTS if _is_number(block.get(name))}
+        for name, value in amounts.items():
+            if value >= 0 or (value == _UNLIMITED and name != "overQuotaWeight"):
+                continue
+            message = f"{name} is {value}: below 0, only -1 has a meaning"
+            fix = "write -1 for no limit"
+            if name == "overQuotaWeight":
+                message = f"{name} is {value}, below 0"
+                fix = "write 0 for no part of what other queues do not use, or a weight above 0"
+            yield warning("queue-quantity", (*where, name), message, fix)
+        quota, limit = amounts.get("quota", 0), amounts.get("limit", 0)
+        if quota > limit > 0:
+            yield warning(
+                "queue-quantity",
+                (*where, "quota"),
+                f"the quota is {quota}, above the limit {limit}: the queue never gets its quota",
+                f"write a quota of at most {limit}, or a larger limit",
+            )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

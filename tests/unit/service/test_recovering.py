@@ -1,0 +1,125 @@
+"""`kai run` without a restart: an answer that was not true, a lost event, versions that go back."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from fake_cluster import pod, small
+from living_cluster import LivingCluster
+
+import kai
+from kai.controllers import unshown
+from kai.service import comparing
+
+PATIENCE_S = 30.0
+
+
+class Cluster(LivingCluster):
+    """`untrue`: how many bindings are accepted without effect. Bound pods, by name."""
+
+    untrue = 0
+
+    async def _bound(self, name: str, request: web.Request) -> web.StreamResponse:
+        if self.untrue:
+            self.untrue -= 1
+            return web.json_response({"kind": "Status", "status": "Success"}, status=201)
+        return await super()._bound(name, request)
+
+    def places(self) -> dict[str, str]:
+        pods = self._objects["Pod"].values()
+        found = {each["metadata"]["name"]: each["spec"].get("nodeName", "") for each in pods}
+        return {name: node for name, node in found.items() if node}
+
+    async def has_bound(self, *names: str) -> None:
+        ends = time.monotonic() + PATIENCE_S
+        while not set(names) <= self.places().keys():
+            assert time.monotonic() < ends, self.places()
+            await asyncio.sleep(0.05)
+
+
+Story = Callable[[Cluster], Awaitable[None]]
+
+
+def play(tmp_path: Path, story: Story, **options: Any) -> None:
+    async def both(cluster: Cluster) -> None:
+        running = asyncio.create_task(
+            kai.run(
+                roles=["scheduler", "pod-grouper"],
+                kubeconfig=cluster.kubeconfig,
+                leader_elect=False,
+                max_period=0.5,
+                **options,
+            )
+        )
+        try:
+            await story(cluster)
+            assert not running.done()
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    with Cluster(tmp_path / "kubeconfig.yaml") as cluster:
+        asyncio.run(both(cluster))
+
+
+def test_a_binding_that_had_no_effect_is_decided_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(unshown, "READ_AFTER_S", 0.5)
+
+    async def story(cluster: Cluster) -> None:
+        cluster.untrue = 1
+        await asyncio.to_thread(cluster.put, *small())
+        await cluster.has_bound("p1")
+        assert cluster.writes.count("POST /api/v1/namespaces/team/pods/p1/binding") == 2
+
+    play(tmp_path, story)
+    [line] = [each for each in capfd.readouterr().err.splitlines() if "had no effect" in each]
+    assert "what=binding name=team/p1" in line
+
+
+def test_a_pod_whose_deletion_was_never_shown_leaves_its_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(comparing, "AGAIN_AFTER_S", 0.2)
+
+    async def story(cluster: Cluster) -> None:
+        await asyncio.to_thread(cluster.put, *small(), pod("p2"))
+        await cluster.has_bound("p1", "p2")
+        await asyncio.to_thread(cluster.put, pod("p3"))
+        await asyncio.sleep(1)
+        assert "p3" not in cluster.places()
+        cluster.lose("Pod", "p1")
+        await cluster.has_bound("p3")
+        await asyncio.sleep(1)
+
+    play(tmp_path, story, compare_period=2.0)
+    [line] = [each for each in capfd.readouterr().err.splitlines() if "has lost events" in each]
+    assert " error " in line
+    assert "kind=Pod shown=3 there=2 came=0 went=1 changed=0 names=team/p1" in line
+
+
+def test_versions_that_go_back_list_everything_again(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The pod was on its node; in the restored etcd it waits, at a lower version."""
+
+    async def story(cluster: Cluster) -> None:
+        await asyncio.to_thread(cluster.put, *small())
+        await cluster.has_bound("p1")
+        await asyncio.sleep(0.5)
+        cluster._objects["Pod"]["p1"] = pod("p1")
+        cluster.go_back(5)
+        await cluster.has_bound("p1")
+
+    play(tmp_path, story, compare_period=2.0)
+    lines = capfd.readouterr().err.splitlines()
+    [line] = [each for each in lines if "versions of the API server went back" in each]
+    assert " error " in line
+    assert not [each for each in lines if "has lost events" in each]
