@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from kai.linting.devices import Devices
-    from kai.linting.queue_tree import Queues
+    from kai.admission.queue_tree import Queues
     from kai.linting.text import File, Located
 
 FORMATS = ("text", "json", "github", "sarif")
@@ -88,7 +88,7 @@ def command(
     """
     from kai.api import keys
     from kai.linting.devices import Devices
-    from kai.linting.queue_tree import Queues
+    from kai.admission.queue_tree import Queues
 
     form = _form(output_format, as_json=as_json, fix=fix, diff=diff)
     wanted = _selected_codes(select, ignore)

@@ -9,7 +9,7 @@ from typing import Any
 
 from kai.api import defaults, keys
 from kai.api.keys import QUEUE_API
-from kai.install import access, running
+from kai.install import access, admission, running
 
 NAMESPACE = "kai-scheduler"
 _FILES = (
@@ -83,6 +83,14 @@ def everything(
         for role, name in accounts.items():
             one = running.deployment(role, name, namespace, image)
             made.append(running.with_config(one, role, config) if config else one)
+    if programs:
+        name = account_of(admission.ADMISSION)
+        made += access.objects(admission.ADMISSION, name, namespace)
+        # Sharing GPUs is a matter of the pods here; the chart can forbid it, as KAI's does.
+        sharing = "--gpu-sharing-enabled"
+        made.append(admission.deployment(name, namespace, image, (sharing,)))
+        made += [admission.service(namespace), admission.budget(name, namespace)]
+        made += admission.registrations(namespace)
     if programs and numa_exporter:
         name = account_of(running.NUMA_EXPORTER)
         made += access.objects(running.NUMA_EXPORTER, name, namespace)

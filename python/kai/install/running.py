@@ -62,15 +62,29 @@ def with_config(deployment: Mapping[str, Any], role: str, config: str) -> dict[s
 def deployment(role: str, name: str, namespace: str, image: str) -> dict[str, Any]:
     """Two replicas of `kai run ROLE`. An update first stops the old pods: versions never mix."""
     labels = {"app.kubernetes.io/name": "kai-sched", "app.kubernetes.io/component": role}
-    container = {
-        "name": "kai",
-        "image": image,
-        "args": [
+    made = pods_of(
+        name,
+        namespace,
+        labels,
+        container(
+            image,
             *("run", role),
             *("--namespace", "$(NAMESPACE)"),
             *("--listen-address", f":{PORT}"),
             *(("--resource-reservation-pod-image", image) if role in _BINDS else ()),
-        ],
+            resources={"requests": {"cpu": "250m", "memory": "512Mi"}},
+        ),
+    )
+    made["spec"]["strategy"] = {"type": "Recreate"}
+    return made
+
+
+def container(image: str, *args: str, resources: Mapping[str, Any]) -> dict[str, Any]:
+    """The container of a program with probes."""
+    return {
+        "name": "kai",
+        "image": image,
+        "args": list(args),
         "env": [
             _from_field("POD_NAME", "metadata.name"),  # the holder name of leases
             _from_field("NAMESPACE", "metadata.namespace"),
@@ -82,13 +96,19 @@ def deployment(role: str, name: str, namespace: str, image: str) -> dict[str, An
         "readinessProbe": _probe("/readyz", periodSeconds=5, timeoutSeconds=5, failureThreshold=2),
         # Python and the connection to the API server take a second or two.
         "startupProbe": _probe("/healthz", periodSeconds=2, timeoutSeconds=5, failureThreshold=30),
-        "resources": {"requests": {"cpu": "250m", "memory": "512Mi"}},
+        "resources": dict(resources),
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
             "readOnlyRootFilesystem": True,
         },
     }
+
+
+def pods_of(
+    name: str, namespace: str, labels: Mapping[str, str], container: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A Deployment of two replicas, on different nodes if possible."""
     spec = {
         "serviceAccountName": name,
         "securityContext": {
@@ -103,12 +123,11 @@ def deployment(role: str, name: str, namespace: str, image: str) -> dict[str, An
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "metadata": {"name": name, "namespace": namespace, "labels": dict(labels)},
         "spec": {
             "replicas": REPLICAS,
-            "strategy": {"type": "Recreate"},
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": spec},
+            "selector": {"matchLabels": dict(labels)},
+            "template": {"metadata": {"labels": dict(labels)}, "spec": spec},
         },
     }
 

@@ -19,7 +19,7 @@ from kai.linting import checks, duplicates
 from kai.linting.devices import UNKNOWN, Devices
 from kai.linting.groups import name_of
 from kai.linting.ignoring import without_ignored
-from kai.linting.queue_tree import Queues
+from kai.admission.queue_tree import Queues
 
 
 @dataclass(frozen=True, slots=True)
