@@ -1,8 +1,8 @@
 """Checks for what the API server or KAI's webhook refuses, and for settings without effect.
 
-Four users share these checks: `kai lint` reports the findings, `kai plan` leaves out refused objects
-with the same sentence, `kai.settings` does not produce such settings, and `kai run admission` answers
-the API server with them, in the words of KAI's webhooks.
+Four users share these checks: `kai lint` reports the findings, `kai plan` leaves out refused
+objects with the same sentence, `kai.settings` does not produce such settings, and `kai run
+admission` answers the API server with them, in the words of KAI's webhooks.
 """
 
 from __future__ import annotations

@@ -77,7 +77,9 @@ def request(pod: Pod) -> Iterator[Finding]:
             answer=answers.MPS,
         )
     if shares(pod):
-        yield from _beside_whole_gpus(pod, answers.BOTH if fraction is None else answers.BESIDE_WHOLE)
+        yield from _beside_whole_gpus(
+            pod, answers.BOTH if fraction is None else answers.BESIDE_WHOLE
+        )
     if fraction is not None and memory is not None:
         yield refusal(
             "fraction-and-memory",
@@ -275,7 +277,11 @@ def _beside_whole_gpus(pod: Pod, answer: str) -> Iterator[Finding]:
             for name, amount in mapping(at(container.fields, "resources", part)).items():
                 if not is_gpu_resource(name):
                     continue
-                what = "KAI refuses the pod" if name == keys.NVIDIA_GPU else "KAI uses only one of them"
+                what = (
+                    "KAI refuses the pod"
+                    if name == keys.NVIDIA_GPU
+                    else "KAI uses only one of them"
+                )
                 owner = f"container {container.name}" if container.name else "a container"
                 found = error(
                     "whole-gpu-beside-fraction",

@@ -15,6 +15,7 @@ from kai.admission import answers
 from kai.admission.finding import Finding, Path, refusal, warning
 from kai.api.reading import at, objects, text
 
+
 def pod_group_refusals(pod_group: Mapping[str, Any]) -> Iterator[Finding]:
     """Why KAI's webhook would refuse a new PodGroup.
 

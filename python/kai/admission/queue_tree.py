@@ -83,7 +83,6 @@ class Queues:
                 found.append(leaf)
         return found
 
-
     def check_deletion(self, name: str, groups: Iterable[str]) -> Iterator[Finding]:
         """Checks that nothing is left in a queue that is deleted. `groups`: its pod groups."""
         if children := sorted(child for child, above in self.parents.items() if above == name):

@@ -207,9 +207,7 @@ PROGRAMS: Mapping[str, tuple[Rule, ...]] = {
                 _REGISTRATIONS,
                 f"{kind.lower()}s",
                 ("get", "patch"),
-                names=tuple(
-                    name for name, own in webhooks.CONFIGURATIONS.items() if own == kind
-                ),
+                names=tuple(name for name, own in webhooks.CONFIGURATIONS.items() if own == kind),
             )
             for kind in dict.fromkeys(webhooks.CONFIGURATIONS.values())
         ),

@@ -107,7 +107,7 @@ class Pages:
 
 
 def addresses_in(option: str, text: str) -> list[tuple[str, int]]:
-    """The hosts and ports of "host:port,:port". Raises InvalidInputError, which names the option."""
+    """The hosts and ports of "host:port,:port". Raises InvalidInputError, with the option."""
     found = []
     for host, _, port in (each.strip().rpartition(":") for each in text.split(",")):
         if not port.isdecimal():

@@ -8,8 +8,8 @@
         ...
     refused = refusals(patched, rules)             # KAI's messages; the first is the answer
 
-`Reviews` does this with a review of the API server, for pods, queues, pod groups and topologies, and
-builds the answer.
+`Reviews` does this with a review of the API server, for pods, queues, pod groups and topologies,
+and builds the answer.
 
 No I/O. A second call changes nothing, because the API server may call a webhook twice.
 """

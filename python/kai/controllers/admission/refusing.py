@@ -25,15 +25,15 @@ def refusals(pod: Mapping[str, Any], rules: Rules) -> list[str]:
 
 
 def refusal(pod: Mapping[str, Any], rules: Rules) -> str:
-    """Our answer: KAI's, and for a wrong fraction what is wrong with it, as KAI has one sentence for
-    all of them. "": the pod is accepted."""
+    """Our answer: KAI's, and for a wrong fraction what is wrong with it, as KAI has one sentence
+    for all of them. "": the pod is accepted."""
     words, precisely = next(iter(_reasons(pod, rules)), ("", ""))
     return words if rules.as_kai or not precisely else f"{words}: {precisely}"
 
 
 def _reasons(pod: Mapping[str, Any], rules: Rules) -> list[tuple[str, str]]:
     """KAI's words, each with a more precise sentence or ""."""
-    found = {words: "" for words in _disabled(pod, rules)}
+    found = dict.fromkeys(_disabled(pod, rules), "")
     container_is_missing = False
     for own in pods_in({**pod, "kind": "Pod"}):
         for each in gpus.request(own):
@@ -41,7 +41,7 @@ def _reasons(pod: Mapping[str, Any], rules: Rules) -> list[tuple[str, str]]:
                 found.setdefault(each.answer, _precisely(each))
                 container_is_missing |= each.code == "container-missing"
     if rules.blocks_devices and not container_is_missing:
-        found |= {words: "" for words in _of_devices(pod)}
+        found |= dict.fromkeys(_of_devices(pod), "")
     return list(found.items())
 
 

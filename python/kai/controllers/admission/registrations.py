@@ -1,10 +1,10 @@
-"""What the program writes into the registrations of its webhooks: the authorities that the API server
-trusts, and the failure policies.
+"""What the program writes into the registrations of its webhooks: the authorities that the API
+server trusts, and the failure policies.
 
     patch = missing(configuration, ours, authorities)       # None: it has everything
 
-The chart makes the registrations, without authorities, and at first with the policy Ignore: no pod is
-refused before the program runs. No I/O.
+The chart makes the registrations, without authorities, and at first with the policy Ignore: no pod
+is refused before the program runs. No I/O.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The certificates of the webhooks: when new ones are made, and in which order they replace the old
 ones (spec 6 C12).
 
-    kept = Kept.read(secret)                  # the Secret that all replicas share; None: none exists
+    kept = Kept.read(secret)                  # the Secret that all replicas share; None: no Secret
     after = step(kept, pems, now=now, is_registered=True)
     if after is not None:
         ...                                   # write after.data(), if the Secret is still the same

@@ -11,7 +11,6 @@ from kai.api.reading import at, objects
 from kai.controllers.sharing import fraction_container, shares_gpus
 from kai.errors import NotFoundError
 
-
 REFUSED_BEYOND_KAI = frozenset(
     ("queue-cycle", "queue-parent-unknown", "queue-quota-above-limit", "queue-in-use")
 )

@@ -1,7 +1,7 @@
 """Keeps the certificates of the webhooks: reads and writes their Secret and registrations.
 
     keeping = Keeping(client, options, tls, pems, log)
-    await keeping.look()                    # now and then; `why_unready()` is "" once there is a pair
+    await keeping.look()                # now and then; `why_unready()` is "" once there is a pair
 
 All replicas do the same; a write with the version of the Secret that was read succeeds for one of
 them only. The order of a rotation is in kai.controllers.admission.rotation.
@@ -32,8 +32,8 @@ _WRONG = (Result.FAILED, Result.REFUSED, Result.LOST)
 
 
 class Keeping:
-    """`tls`: the context of the server; it gets each new pair, for new connections. `ends`: when the
-    pair in use ends, in seconds since 1970; 0: there is none."""
+    """`tls`: the context of the server; it gets each new pair, for new connections. `ends`: when
+    the pair in use ends, in seconds since 1970; 0: there is none."""
 
     def __init__(
         self,
@@ -100,11 +100,15 @@ class Keeping:
                 "type": "kubernetes.io/tls",
                 "data": {key: each for key, each in data.items() if each is not None},
             }
-            outcome = await self._client.send(Write(Lane.CONDITION, "create", "Secret", *name, body))
+            outcome = await self._client.send(
+                Write(Lane.CONDITION, "create", "Secret", *name, body)
+            )
         else:
             version = secret["metadata"]["resourceVersion"]
             patch = {"metadata": {"resourceVersion": version}, "data": data}
-            outcome = await self._client.send(Write(Lane.CONDITION, "patch", "Secret", *name, patch))
+            outcome = await self._client.send(
+                Write(Lane.CONDITION, "patch", "Secret", *name, patch)
+            )
         _check(f"Secret {'/'.join(name)}", outcome)
         if outcome.result == Result.DONE:
             what = "next" if after.next_certificate else "new"
@@ -133,9 +137,7 @@ class Keeping:
             patch = None if found is None else missing(found, self._ours, authorities)
             if patch is None:
                 continue
-            write = Write(
-                Lane.CONDITION, "patch", kind, "", name, patch, patch_type="strategic"
-            )
+            write = Write(Lane.CONDITION, "patch", kind, "", name, patch, patch_type="strategic")
             outcome = await self._client.send(write)
             _check(f"{kind} {name}", outcome)
             is_complete &= outcome.result == Result.DONE

@@ -9,7 +9,7 @@ Each pair has an authority of its own, whose key is not kept: nothing else can b
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kai.api.reading import at, mapping, text
 from kai.api import quantities
+from kai.api.reading import at, mapping, text
 from kai.controllers.admission import Known
 from kai.k8s.sinks import DictSink
 from kai.k8s.watching import Watch

@@ -1,8 +1,8 @@
 """The HTTPS server of the webhooks.
 
-    server = Server(reviews, tls, metrics, log)
-    await server.start(":9443")
-    await server.stop(drain=10.0)
+server = Server(reviews, tls, metrics, log)
+await server.start(":9443")
+await server.stop(drain=10.0)
 """
 
 from __future__ import annotations

@@ -31,9 +31,7 @@ class Cluster(Known):
         return [name for name, own in self._groups.items() if own == queue]
 
 
-def answered(
-    path: str, request: Any, known: Known | None = None, **rules: Any
-) -> dict[str, Any]:
+def answered(path: str, request: Any, known: Known | None = None, **rules: Any) -> dict[str, Any]:
     reviews = Reviews(Rules(**rules), draw=lambda length: "x" * length, known=known or Known())
     answer = reviews.answer(path, {"request": request})
     assert (answer["apiVersion"], answer["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
@@ -177,10 +175,8 @@ def test_a_limit_below_the_quota_is_refused() -> None:
 def test_findings_may_be_warnings_instead() -> None:
     found = answered(QUEUES, queue("c", "x"), TEAMS, refused=frozenset())
     assert found["allowed"] is True
-    assert found["warnings"] == [
-        "there is no queue x, the parent of queue c; add it first: KAI ignores a queue if its parent"
-        " does not exist"
-    ]
+    (warning,) = found["warnings"]
+    assert warning.startswith("there is no queue x, the parent of queue c; add it first: KAI")
 
 
 def test_a_change_of_a_queue_that_was_wrong_before_is_admitted() -> None:
@@ -295,7 +291,10 @@ def test_existing_pods_groups_may_keep_a_minimum_that_new_ones_may_not_have() ->
     [
         ([("zone", "z"), ("rack", "r"), ("host", "")], ""),
         ([("zone", ""), ("rack", "")], ""),
-        ([("zone", "z"), ("rack", "z")], "aliases must be unique within the topology; duplicated: [z]"),
+        (
+            [("zone", "z"), ("rack", "z")],
+            "aliases must be unique within the topology; duplicated: [z]",
+        ),
         (
             [("zone", "rack"), ("rack", "r")],
             "an alias must not equal a nodeLabel; conflicting: [rack]",

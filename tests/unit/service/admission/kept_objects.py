@@ -98,7 +98,10 @@ def end_of_list(kind: str) -> bytes:
     """A watch-list without objects."""
     annotations = {"k8s.io/initial-events-end": "true"}
     metadata = {"resourceVersion": "1", "annotations": annotations}
-    return json.dumps({"type": "BOOKMARK", "object": {"kind": kind, "metadata": metadata}}).encode() + b"\n"
+    return (
+        json.dumps({"type": "BOOKMARK", "object": {"kind": kind, "metadata": metadata}}).encode()
+        + b"\n"
+    )
 
 
 def merged(value: Any, patch: Any) -> Any:

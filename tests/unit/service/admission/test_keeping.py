@@ -81,6 +81,7 @@ def test_two_replicas_that_start_at_once_agree() -> None:
     async def work(replicas: Replicas) -> None:
         replicas.kept.register()
         first, second = replicas.made
+
         def meanwhile(path: str) -> None:
             replicas.kept.interfere = lambda path: None
             name = SECRET.rpartition("/")[2]

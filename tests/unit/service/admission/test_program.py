@@ -158,9 +158,7 @@ def test_it_is_unready_until_it_has_a_certificate() -> None:
         async with FakeApi() as api, api.client(Clock()) as client:
             kept = KeptObjects(api)
             api.on("GET", SECRET, status(403, message="secrets is forbidden"))
-            options = AdmissionOptions(
-                webhook_address=f"{HOST}:0", listen=f"{HOST}:0", drain_s=0.0
-            )
+            options = AdmissionOptions(webhook_address=f"{HOST}:0", listen=f"{HOST}:0", drain_s=0.0)
             found = Running(api, kept, Program(client, options, Log(stream=StringIO())), StringIO())
             task = asyncio.create_task(found.program.run(found.stop))
             await until(lambda: found.program.pages.port and SECRET in api.paths("GET"))
@@ -190,7 +188,10 @@ def test_it_answers_after_sigterm_and_closes_connections() -> None:
 
 def test_queues_of_the_cluster_are_known() -> None:
     async def work(found: Running) -> None:
-        queue = {"metadata": {"name": "a"}, "spec": {"parentQueue": "all", "resources": {"gpu": {}}}}
+        queue = {
+            "metadata": {"name": "a"},
+            "spec": {"parentQueue": "all", "resources": {"gpu": {}}},
+        }
         request = {"uid": "u", "operation": "CREATE", "object": queue}
         path = "/validate-scheduling-run-ai-v2-queue"
         while (response := await found.send(path, request))["allowed"]:
