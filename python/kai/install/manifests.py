@@ -76,7 +76,8 @@ def everything(
     made += [running.namespace(keys.RESERVATION, _KEPT), *access.reservation_account()]
     for role, name in accounts.items():
         made += access.objects(role, name, namespace)
-    made += running.flow_schemas(list(accounts.values()), namespace)
+    named = [*accounts.values(), *([account_of(admission.ADMISSION)] if programs else ())]
+    made += running.flow_schemas(named, namespace)
     if programs:
         image = image or default_image()
         made += [running.config_map(namespace, config)] if config else []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import kai
 from kai.service.metrics import of_process
 from kai.service.series import Counter, Gauge, Histogram, Series, snapshots, text_of
@@ -29,13 +31,12 @@ class AdmissionMetrics:
             f"{prefix}admission_certificate_end_timestamp_seconds",
             "When the certificate in use ends, in seconds since 1970; 0: there is none",
         )
+        self.ends.set(0)
         self._process = of_process()
 
-    def __iter__(self) -> object:
-        return iter(self._all())
-
-    def _all(self) -> list[Series]:
-        return [self._build, self._reviews, self._seconds, self.ends]
+    def __iter__(self) -> Iterator[Series]:
+        """The families without those of the process."""
+        return iter((self._build, self._reviews, self._seconds, self.ends))
 
     def reviewed(self, kind: str, *, mutates: bool, allowed: bool, took: float) -> None:
         webhook = "mutating" if mutates else "validating"
@@ -43,4 +44,4 @@ class AdmissionMetrics:
         self._seconds.observe(took, kind, webhook)
 
     async def page(self) -> bytes:
-        return text_of([*snapshots(self._all()), *self._process()])
+        return text_of([*snapshots(self), *self._process()])
