@@ -9,7 +9,7 @@ from typing import Any
 
 from kai.api import defaults, keys
 from kai.api.keys import QUEUE_API
-from kai.install import access, admission, running
+from kai.install import access, admission, policies, running
 
 NAMESPACE = "kai-scheduler"
 _FILES = (
@@ -62,13 +62,15 @@ def everything(
     programs: bool = True,
     numa_exporter: bool = False,
     config: str = "",
+    webhooks: bool = True,
 ) -> list[dict[str, Any]]:
     """CRDs, queues, priority classes, the namespace of reservation pods, rights and, with
     `programs`, Deployments.
 
     `separate`: a Deployment and a service account for each role, instead of one for all roles.
     `image`: "" means the image of this version. `numa_exporter`: adds its DaemonSet and rights.
-    `config`: a scheduler configuration as YAML, for the roles that plan.
+    `config`: a scheduler configuration as YAML, for the roles that plan. `webhooks`: the program of
+    the webhooks; without it, policies of the API server check new objects.
     """
     roles = access.ROLES if separate else (access.ALL,)
     accounts = {role: account_of(role) for role in roles}
@@ -76,7 +78,7 @@ def everything(
     made += [running.namespace(keys.RESERVATION, _KEPT), *access.reservation_account()]
     for role, name in accounts.items():
         made += access.objects(role, name, namespace)
-    named = [*accounts.values(), *([account_of(admission.ADMISSION)] if programs else ())]
+    named = [*accounts.values(), *([account_of(admission.ADMISSION)] if programs and webhooks else ())]
     made += running.flow_schemas(named, namespace)
     if programs:
         image = image or default_image()
@@ -84,7 +86,9 @@ def everything(
         for role, name in accounts.items():
             one = running.deployment(role, name, namespace, image)
             made.append(running.with_config(one, role, config) if config else one)
-    if programs:
+    if not webhooks:
+        made += policies.objects()
+    elif programs:
         name = account_of(admission.ADMISSION)
         made += access.objects(admission.ADMISSION, name, namespace)
         # Sharing GPUs is a matter of the pods here; the chart can forbid it, as KAI's does.
