@@ -74,7 +74,9 @@ def command(
     from kai.install import manifests
 
     named = (namespace is not None, image is not None, config is not None)
-    if crds_only and any((*named, separate, without_programs, numa_exporter, policies == "objects")):
+    if crds_only and any(
+        (*named, separate, without_programs, numa_exporter, policies == "objects")
+    ):
         raise click.UsageError(
             "--crds-only allows no other option than --json: CRDs are cluster-wide"
         )

@@ -78,7 +78,10 @@ def everything(
     made += [running.namespace(keys.RESERVATION, _KEPT), *access.reservation_account()]
     for role, name in accounts.items():
         made += access.objects(role, name, namespace)
-    named = [*accounts.values(), *([account_of(admission.ADMISSION)] if programs and webhooks else ())]
+    named = [
+        *accounts.values(),
+        *([account_of(admission.ADMISSION)] if programs and webhooks else ()),
+    ]
     made += running.flow_schemas(named, namespace)
     if programs:
         image = image or default_image()

@@ -1,14 +1,15 @@
-"""ValidatingAdmissionPolicies, for clusters without webhooks: what CEL can say of the webhooks' rules.
+"""ValidatingAdmissionPolicies, for clusters without webhooks: the webhooks' rules, in CEL.
 
     objects(scheduler="kai-scheduler")       # a policy and its binding, by kind
     LEFT_OUT                                 # what only the webhooks do, as sentences
 
-Each rule has the code of the same finding of `kai lint`, and KAI's answer. tests/cluster compares the
-verdicts of an API server that has these policies with those of the webhooks.
+Each rule has the code of the same finding of `kai lint`, and KAI's answer. tests/cluster compares
+the verdicts of an API server that has these policies with those of the webhooks.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -103,7 +104,7 @@ _OF_QUEUES = (
     Rule(
         "queue-cycle",
         "!has(object.spec.parentQueue) || object.spec.parentQueue != object.metadata.name",
-        "queue {object.metadata.name} is its own parent; write a parent that is not below the queue",
+        "queue {object.metadata.name} is its own parent; write a parent that is not below it",
     ),
     *(
         Rule(
@@ -158,8 +159,7 @@ _OF_POD_GROUPS = (
         "pod-group-structure",
         "variables.parts.all(p, !(has(p.minMember) && has(p.minSubGroup)))",
         answers.SUBGROUP_BOTH.format(
-            name="{variables.parts.filter(p, has(p.minMember) && has(p.minSubGroup))"
-            f"{_LISTED}}}"
+            name=f"{{variables.parts.filter(p, has(p.minMember) && has(p.minSubGroup)){_LISTED}}}"
         ),
     ),
     Rule(
@@ -276,16 +276,7 @@ def _validation(rule: Rule) -> dict[str, str]:
 
 def _parts(message: str) -> list[str]:
     """Texts and expressions, in turn."""
-    found, depth = [""], 0
-    for letter in message:
-        if letter == "{" and depth == 0:
-            found.append("")
-        elif letter == "}" and depth == 1:
-            found.append("")
-        else:
-            found[-1] += letter
-        depth += (letter == "{") - (letter == "}")
-    return found
+    return re.split(r"\{(.*?)\}", message)
 
 
 def _quoted(text: str) -> str:
