@@ -55,13 +55,14 @@ class Scene:
 Story = Callable[[Scene], Awaitable[None]]
 
 
-def play(place: Place, story: Story) -> None:
+def play(place: Place, story: Story, **machine_options: Any) -> None:
     async def run() -> None:
         name = f"t-{uuid4().hex[:8]}"
         async with place.cluster.client() as api:
             await api.create_namespace(name)
             try:
-                async with Machine(place.cluster, api, place.egress) as machine:
+                made = Machine(place.cluster, api, place.egress, **machine_options)
+                async with made as machine:
                     await story(Scene(place.cluster, api, machine, name))
             finally:
                 for kind in ("Deployment", "Job"):

@@ -328,6 +328,18 @@ def test_a_deleted_pod_ends_within_its_grace_period(place: Place) -> None:
     play(place, story)
 
 
+def test_a_pod_waits_for_a_node_that_its_selector_allows(place: Place) -> None:
+    async def story(scene: Scene) -> None:
+        for zone in ("b", "a"):
+            await scene.create(program(f"in-{zone}", "", nodeSelector={"zone": zone}))
+        await scene.phase("in-a", "Succeeded")
+        assert "nodeName" not in (await scene.get("in-b"))["spec"]
+        machine = await scene.api.get(path_of("Node", name="machine"))
+        assert machine["status"]["allocatable"]["nvidia.com/gpu"] == "2"
+
+    play(place, story, labels={"zone": "a"}, gpus=2)
+
+
 # ---- services ------------------------------------------------------------------------------------
 
 WEBHOOK = """

@@ -32,7 +32,7 @@ from ..cluster import Cluster
 from ..egress import Egress
 from .errors import MachineError
 from .images import IMAGES, Image
-from .node import keep_ready, node_of, register
+from .node import NAME, keep_ready, node_of, register
 from .pods import Host, PodRun
 from .routes import Routes
 from .tasks import end
@@ -52,14 +52,12 @@ class Machine:
         api: Client,
         egress: Egress,
         *,
-        name: str = "machine",
         images: Mapping[str, Image] = IMAGES,
         gpus: int = 0,
         labels: Mapping[str, str] | None = None,
     ) -> None:
-        self.name = name
         self._cluster, self._api, self._egress, self._images = cluster, api, egress, images
-        self._node = node_of(name, gpus, labels or {})
+        self._node = node_of(gpus, labels or {})
         self._pods: dict[str, PodRun] = {}  # by UID; also those that are gone, for their logs
         self._tasks: list[asyncio.Task[None]] = []
         self._failure: BaseException | None = None
@@ -176,7 +174,7 @@ class Machine:
         metadata, spec = pod["metadata"], pod["spec"]
         if not spec.get("nodeName"):
             await self._bind(pod)
-        elif spec["nodeName"] == self.name:
+        elif spec["nodeName"] == NAME:
             run = self._pods.get(metadata["uid"])
             if run is None:
                 self._addresses += 1
@@ -190,7 +188,7 @@ class Machine:
         labels = self._node["metadata"]["labels"]
         fits = spec.get("nodeSelector", {}).items() <= labels.items()
         if spec["schedulerName"] == KUBERNETES_OWN and fits:
-            node = _node_of_daemon(spec) or self.name
+            node = _node_of_daemon(spec) or NAME
             try:
                 await self._api.bind(metadata["namespace"], metadata["name"], node)
             except ApiError as error:

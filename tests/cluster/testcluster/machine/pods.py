@@ -16,7 +16,7 @@ from .data import Data
 from .errors import MachineError, NotYetError
 from .images import Image, image_of
 from .status import HOST_IP, ContainerState, PodStatus
-from .tasks import first_of, for_ever
+from .tasks import all_of, first_of, for_ever
 from .volumes import write_volumes
 
 FINISHED = ("Succeeded", "Failed")
@@ -80,7 +80,7 @@ class PodRun:
             self.status.finish()
             await self._report()
         path = path_of("Pod", self.namespace, self.name)
-        with suppress(ApiError):  # 404: it was deleted by force
+        with suppress(ApiError):  # 404, 409: it was deleted by force
             await self._host.api.request(
                 "DELETE", path, {"gracePeriodSeconds": 0, "preconditions": {"uid": self.uid}}
             )
@@ -106,13 +106,12 @@ class PodRun:
             if each.state.exit_code != 0:
                 break
         else:
-            self.status.phase = "Running"
             again = {
                 "Always": lambda code: True,
                 "OnFailure": lambda code: code != 0,
                 "Never": lambda code: False,
             }[policy]
-            await asyncio.gather(*(each.run(again) for each in main))
+            await all_of(*(each.run(again) for each in main))
         self.status.finish()
         await self._report()
         await for_ever()

@@ -36,6 +36,11 @@ class ContainerState:
         ended = self.current.get("terminated")
         return int(ended["exitCode"]) if ended else None
 
+    @property
+    def started(self) -> bool:
+        """Whether it has ever started."""
+        return self.restarts > 0 or "waiting" not in self.current
+
     def wait(self, reason: str, message: str = "") -> None:
         self.ready = False
         if "terminated" in self.current:
@@ -81,7 +86,7 @@ class PodStatus:
             for part in ("initContainers", "containers")
         )
         self.ip = ip
-        self.phase = "Pending"
+        self._last_phase = ""
         self._began = now()
         self._conditions: dict[str, Object] = {}
 
@@ -89,10 +94,15 @@ class PodStatus:
     def ready(self) -> bool:
         return all(each.ready for each in self.main)
 
+    @property
+    def phase(self) -> str:
+        started = any(each.started for each in self.main)
+        return self._last_phase or ("Running" if started else "Pending")
+
     def finish(self) -> None:
-        """The last phase, when all containers have ended."""
+        """No container will start again."""
         codes = [each.exit_code for each in (*self.init, *self.main)]
-        self.phase = "Failed" if any(codes) or None in codes else "Succeeded"
+        self._last_phase = "Failed" if any(codes) or None in codes else "Succeeded"
 
     def as_object(self) -> Object:
         begun = all(each.exit_code == 0 for each in self.init)

@@ -20,6 +20,16 @@ async def first_of(*work: Coroutine[Any, Any, T]) -> T:
         await end(tasks)
 
 
+async def all_of(*work: Coroutine[Any, Any, None]) -> None:
+    """Waits for all. After the first error, which it raises, the others are cancelled and have
+    ended."""
+    tasks = [asyncio.create_task(each) for each in work]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        await end(tasks)
+
+
 async def end(tasks: list[asyncio.Task[T]]) -> None:
     """Cancels tasks, and waits until they have ended."""
     for task in tasks:
