@@ -23,6 +23,7 @@ from testcluster import (
     ApiError,
     Client,
     Cluster,
+    Egress,
     Kai,
     Object,
     install,
@@ -33,7 +34,7 @@ from testcluster import (
     temporary_cluster,
 )
 from testcluster.kais_programs import NAMESPACE, OPERATOR, PROGRAMS, KaisPrograms
-from testcluster.services import Egress, Services
+from testcluster.services import Services
 
 from kai.api import keys
 

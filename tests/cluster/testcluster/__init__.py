@@ -5,10 +5,12 @@ from .arguments import Options
 from .client import ApiError, Client, Object, path_of, together
 from .cluster import Cluster, temporary_cluster
 from .containers import Containers
+from .egress import Egress
 from .errors import ClusterError, UnavailableError
 from .faults import EVERYTHING, WATCHES, WRITES, Fault, Match
 from .history import History, Watcher
 from .load import Cost, measured
+from .machine import Machine
 from .objects import job, namespace, node, pod, pod_spec, queue
 from .ports import free_ports
 from .processes import Usage
@@ -33,11 +35,13 @@ __all__ = [
     "ClusterError",
     "Containers",
     "Cost",
+    "Egress",
     "Fault",
     "FaultProxy",
     "History",
     "Kai",
     "Kubectl",
+    "Machine",
     "Match",
     "Object",
     "Options",
