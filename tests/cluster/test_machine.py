@@ -49,7 +49,12 @@ def test_installed_programs_schedule_pods_before_and_after_a_restart(place: Plac
     async def story(scene: Scene) -> None:
         kubectl, space = scene.cluster.kubectl, manifests.NAMESPACE
         await asyncio.to_thread(install_all, scene.cluster)
-        [deployment] = [each for each in manifests.everything() if each["kind"] == "Deployment"]
+        of_all = ("Deployment", "kai")
+        [deployment] = [
+            each
+            for each in manifests.everything()
+            if (each["kind"], each["metadata"]["name"]) == of_all
+        ]
         await scene.create(deployment)
         await scene.api.create(node("simulated", 2))
         first = await scene.machine.runs(space, "app.kubernetes.io/name=kai-sched", count=2)

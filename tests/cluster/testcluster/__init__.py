@@ -1,6 +1,6 @@
 """A real Kubernetes API server with simulated nodes, for tests (docs/internals/cluster.md)."""
 
-from .admission import Admission
+from .admission import MUTATE, Admission
 from .arguments import Options
 from .client import ApiError, Client, Object, path_of, together
 from .cluster import Cluster, temporary_cluster
@@ -24,6 +24,7 @@ from .zones import install_zones, remove_zones, zones
 __all__ = [
     "BINDINGS",
     "EVERYTHING",
+    "MUTATE",
     "NAMESPACE",
     "SHORT_LEASE",
     "WATCHES",
