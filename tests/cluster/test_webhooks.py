@@ -23,6 +23,7 @@ from testcluster import (
     Egress,
     Machine,
     Object,
+    apply,
     install,
     path_of,
     pod,
@@ -119,7 +120,7 @@ def egress() -> Iterator[Egress]:
 @pytest.fixture(scope="module")
 def webhook_cluster(programs: Mapping[str, Path], egress: Egress) -> Iterator[Cluster]:
     with temporary_cluster(egress.options(), programs) as cluster:
-        install(cluster, *manifests.crds())
+        install(cluster)
         yield cluster
 
 
@@ -132,7 +133,7 @@ def play(
     async def run() -> None:
         namespace = f"t-{uuid4().hex[:8]}"
         async with cluster.client() as api, Machine(cluster, api, egress) as machine:
-            install(cluster, *objects(*arguments))
+            await asyncio.to_thread(apply, cluster, *objects(*arguments))
             scene = Scene(cluster, api, machine, namespace)
             await api.create_namespace(namespace)
             await machine.runs(SPACE, REPLICAS, count=2)
@@ -349,7 +350,7 @@ def test_kais_certificate_is_adopted(webhook_cluster: Cluster, egress: Egress) -
         "metadata": {"name": webhooks.SECRET, "namespace": SPACE},
         "data": {name: base64.b64encode(each).decode() for name, each in encoded.items()},
     }
-    install(webhook_cluster, running.namespace(SPACE), secret)
+    apply(webhook_cluster, running.namespace(SPACE), secret)
 
     async def story(scene: Scene) -> None:
         assert {each.strip() for each in await scene.bundles()} == {certificate.strip()}
