@@ -82,7 +82,9 @@ def test_installed_programs_schedule_pods_before_and_after_a_restart(place: Plac
 def test_a_reservation_pod_writes_its_device_with_its_own_rights(place: Place) -> None:
     async def story(scene: Scene) -> None:
         for each in (running.namespace(RESERVATION), *access.reservation_account()):
-            await scene.api.status_of(scene.api.create(each))  # 409: another test has created it
+            await scene.api.status_of(
+                scene.api.create_one(each)
+            )  # 409: another test has created it
         common = Reservations(image=OURS, fake=True)
         made = reservation_pod("machine", "g1", [], common)
         path = path_of("Pod", RESERVATION, made["metadata"]["name"])
