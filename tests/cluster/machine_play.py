@@ -29,8 +29,9 @@ class Scene:
     namespace: str
 
     async def create(self, *objects: Object) -> None:
+        """In the test's namespace, unless they have another one."""
         for each in objects:
-            each["metadata"].setdefault("namespace", self.namespace)
+            each["metadata"]["namespace"] = each["metadata"].get("namespace") or self.namespace
         await self.api.create(*objects)
 
     async def get(self, name: str, kind: str = "Pod") -> Object:
@@ -78,9 +79,7 @@ def program(
     """A pod with a Python program in an image of ours."""
     container = {**(container or {}), "name": "main", "image": OURS}
     container |= {"command": ["python", "-c", code], "args": list(args)}
-    made = pod(name, "", 0, scheduler="default-scheduler", containers=[container], **spec)
-    del made["metadata"]["namespace"]
-    return made
+    return pod(name, "", 0, scheduler="default-scheduler", containers=[container], **spec)
 
 
 def stored(kind: str, name: str, **values: str) -> Object:
