@@ -251,7 +251,7 @@ def applied(pod: Object, patch: list[Object]) -> Object:
     return made
 
 
-def test_random_pods_are_changed_and_refused_as_the_specification_says() -> None:
+def test_random_pods_are_changed_and_refused_as_by_the_specification() -> None:
     refused, changed = 0, 0
     for seed in range(PODS):
         dice = random.Random(seed)

@@ -62,9 +62,9 @@ def command(
 
     They are the CRDs of KAI Scheduler, the namespace, the default queue and its
     parent, the priority classes, the RBAC rights of each role, FlowSchemas that
-    let leases and writes succeed on a busy API server, a Deployment with two
-    replicas of `kai run all`, of which one is active, and a Deployment with two
-    replicas of `kai run admission`, the webhooks.
+    let leases and writes succeed on a busy API server, a Deployment of `kai run
+    all` with two replicas (one is active), and a Deployment of the webhooks, `kai
+    run admission`, with two replicas (both answer).
 
     The command does not contact a cluster. Apply the CRDs first, as in the
     examples: kubectl accepts queues only if their CRD exists when it starts.

@@ -16,9 +16,9 @@ replica any more. It is less than the grace period of the pods."""
 
 @dataclass(frozen=True, slots=True)
 class AdmissionOptions:
-    """`webhook_address`, `listen`: addresses of the webhooks and of the pages, "host:port"; the
-    latter may be "". `service`, `secret`: names in `namespace`. `lifetime_s`: of a certificate.
-    `policies`: the failure policy by kind of the reviewed objects; Fail for the others."""
+    """`webhook_address`, `listen`: addresses of the webhooks and of the pages, "host:port"; without
+    `listen` there are no pages. `service`, `secret`: names in `namespace`. `lifetime_s`: of a
+    certificate. `policies`: the failure policy by kind of the reviewed objects; Fail for the others."""
 
     rules: Rules = field(default_factory=Rules)
     namespace: str = "kai-scheduler"
