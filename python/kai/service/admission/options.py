@@ -18,7 +18,8 @@ replica any more. It is less than the grace period of the pods."""
 class AdmissionOptions:
     """`webhook_address`, `listen`: addresses of the webhooks and of the pages, "host:port"; without
     `listen` there are no pages. `service`, `secret`: names in `namespace`. `lifetime_s`: of a
-    certificate. `policies`: the failure policy by kind of the reviewed objects; Fail for the others."""
+    certificate. `policies`: the failure policy by kind of the reviewed objects; Fail for the
+    others."""
 
     rules: Rules = field(default_factory=Rules)
     namespace: str = "kai-scheduler"
