@@ -17,6 +17,7 @@ EXTRAS = {
     "ray": ("numpy", "ray"),
     "sim": ("numpy",),
     "nvml": ("nvidia-ml-py",),
+    "admission": ("cryptography",),
     "notebook": ("ipykernel", "matplotlib", "nbclient", "numpy", "pandas"),
 }
 """The packages of each extra of pyproject.toml."""
