@@ -1,13 +1,13 @@
 """Makes the container image of kai-sched, without a container daemon: `make image`.
 
-    tools/image.py                   an OCI layout in build/image/oci, the same as one file in dist/,
-                                     and the list of its packages (SPDX) beside that file
+    tools/image.py                   an OCI layout in build/image/oci, the same as one file in
+                                     dist/, and the list of its packages (SPDX) beside that file
     tools/image.py --layers FOLDER   only the files of its layers, FOLDER/base and FOLDER/kai; the
                                      Dockerfile copies them
 
-The layer "base" has what kai needs: files of Debian packages, and Python packages at the versions of
-tools/requirements-dev.txt. The layer "kai" has the wheel of dist/. There is no shell and no package
-manager in them. No script of a package runs, so root is not needed.
+The layer "base" has what kai needs: files of Debian packages, and Python packages at the versions
+of tools/requirements-dev.txt. The layer "kai" has the wheel of dist/. There is no shell and no
+package manager in them. No script of a package runs, so root is not needed.
 
 The same commit, Debian packages and Python packages give the same bytes: names are sorted, and
 times are those of the commit (or SOURCE_DATE_EPOCH). Needs Debian 12, whose Python and glibc are in
@@ -57,13 +57,14 @@ def fail(message: str) -> NoReturn:
 
 
 def check_machine() -> None:
-    release = platform.freedesktop_os_release()
-    if (release["ID"], release.get("VERSION_ID")) != ("debian", "12"):
-        found = release.get("PRETTY_NAME", release["ID"])
-        fail(f"this is {found}, but the image is made on Debian 12; use: docker build .")
+    release = Path("/etc/os-release")
+    lines = release.read_text().splitlines() if release.exists() else []
+    if not {"ID=debian", 'VERSION_ID="12"'}.issubset(lines):
+        fail("this is not Debian 12, whose Python and glibc are in the image; run: docker build .")
     if sys.version_info[:2] != PYTHON:
+        wanted, found = ".".join(map(str, PYTHON)), platform.python_version()
         fail(
-            f"the image has Python {PYTHON[0]}.{PYTHON[1]}, but .venv has {platform.python_version()};"
+            f"the image has Python {wanted}, but .venv has {found};"
             " run: make image PYTHON=/usr/bin/python3"
         )
 

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -102,6 +101,8 @@ def download() -> list[Path]:
 
 
 def requirements() -> list[str]:
+    import tomllib  # since Python 3.11; here, so that an older one gets a sentence
+
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     return [*project["dependencies"], *(one for name in EXTRAS for one in extras[name])]

@@ -3,9 +3,9 @@
     image = Image("kai-sched:0.1.0", "amd64", "2026-01-01T00:00:00Z", {"User": "10000"}, {})
     digest = write_layout(image, [base, kai], Path("build/image/oci"), Path("dist/kai.oci.tar"))
 
-The same files give the same bytes: owners are root, times are 0, names are sorted, and modes do not
-depend on the umask. The archive also has the manifest.json of `docker save`, which older versions of
-`docker load` need.
+The same files give the same bytes: owners are root, times are 0, names are sorted, and modes do
+not depend on the umask. The archive also has the manifest.json of `docker save`, which older
+versions of `docker load` need.
 """
 
 from __future__ import annotations
