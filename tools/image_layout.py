@@ -51,7 +51,10 @@ def write_layout(image: Image, layers: Sequence[Path], folder: Path, archive: Pa
     described = add_blob(folder, MANIFEST, to_json(manifest))
     tag = image.name.rpartition(":")[2]
     # The first name is for containerd, which `kind load image-archive` uses, the second for others.
-    names = {"io.containerd.image.name": image.name, "org.opencontainers.image.ref.name": tag}
+    names = {
+        "io.containerd.image.name": full_name(image.name),
+        "org.opencontainers.image.ref.name": tag,
+    }
     platform = {"architecture": image.architecture, "os": "linux"}
     entry = {**described, "annotations": names, "platform": platform}
     index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": [entry]}
@@ -66,6 +69,20 @@ def write_layout(image: Image, layers: Sequence[Path], folder: Path, archive: Pa
     archive.parent.mkdir(exist_ok=True)
     archive.write_bytes(archived(folder))
     return str(described["digest"])
+
+
+def full_name(name: str) -> str:
+    """The name as containerd stores it: with the registry that a kubelet assumes if there is none.
+
+    >>> full_name("kai-sched:0.1.0")
+    'docker.io/library/kai-sched:0.1.0'
+    >>> full_name("registry.test:5000/kai-sched:0.1.0")
+    'registry.test:5000/kai-sched:0.1.0'
+    """
+    first, slash, _ = name.partition("/")
+    if slash and (first == "localhost" or "." in first or ":" in first):
+        return name
+    return f"docker.io/{name}" if slash else f"docker.io/library/{name}"
 
 
 def configuration(image: Image, unpacked: Sequence[str]) -> dict[str, Any]:

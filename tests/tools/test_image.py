@@ -96,6 +96,19 @@ def test_containerd_and_docker_find_the_name_of_the_image(tmp_path: Path) -> Non
         assert config["config"] == {**IMAGE.process, "Labels": IMAGE.labels}
 
 
+@pytest.mark.parametrize(
+    ("name", "full"),
+    [
+        ("kai-sched:1", "docker.io/library/kai-sched:1"),
+        ("team/kai-sched:1", "docker.io/team/kai-sched:1"),
+        ("localhost/kai-sched:1", "localhost/kai-sched:1"),
+        ("registry.test/kai-sched:1", "registry.test/kai-sched:1"),
+    ],
+)
+def test_a_kubelet_finds_an_image_whose_name_has_no_registry(name: str, full: str) -> None:
+    assert image_layout.full_name(name) == full
+
+
 def test_the_dockerfile_starts_the_image_as_make_image_does() -> None:
     import image
 

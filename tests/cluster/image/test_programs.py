@@ -1,0 +1,208 @@
+"""Each program of the image starts in its root file system, which is read-only, with the arguments,
+the user and the files that its pod has in a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.parse import urlsplit
+
+import pytest
+from testcluster import NAMESPACE, Cluster, Kubectl, free_ports, install_all, node, pod, until
+from testcluster.bundle import Bundle
+from testcluster.processes import Process
+from testcluster.running import PATIENCE_S, apply
+
+from kai.api import keys
+from kai.api.keys import RESERVATION
+from kai.controllers.sharing import Reservations, reservation_pod
+from kai.install import access, manifests, running
+
+LOG_LINE = re.compile(r"^\S+Z info \S+: ")
+SECRETS = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+@pytest.fixture(scope="module")
+def installed(cluster: Cluster) -> Cluster:
+    """A cluster in which each role has its own account."""
+    install_all(cluster)
+    separate = manifests.everything(separate=True, programs=False)
+    cluster.kubectl("apply", "--server-side", "-f", "-", stdin=manifests.to_yaml(separate))
+    return cluster
+
+
+class Pod:
+    """The container of a pod as a process, with the token of its account and the variables that
+    the kubelet sets. `values`: of the fields that variables and arguments refer to."""
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        cluster: Cluster,
+        container: Mapping[str, Any],
+        folder: Path,
+        *,
+        account: str,
+        namespace: str = NAMESPACE,
+        values: Mapping[str, str],
+        mounts: Mapping[str, Path] | None = None,
+    ) -> None:
+        secrets = folder / "serviceaccount"
+        secrets.mkdir()
+        token = cluster.kubectl("create", "token", account, "-n", namespace)
+        for name, text in {"token": token, "namespace": namespace}.items():
+            (secrets / name).write_text(text)
+        (secrets / "ca.crt").write_bytes((cluster.pki / "ca.crt").read_bytes())
+        server = urlsplit(cluster.server)
+        env = {"KUBERNETES_SERVICE_HOST": str(server.hostname)}
+        env["KUBERNETES_SERVICE_PORT"] = str(server.port)
+        for variable in container["env"]:
+            env[variable["name"]] = values[variable["valueFrom"]["fieldRef"]["fieldPath"]]
+        arguments = list(container["args"])
+        for name, value in env.items():
+            arguments = [each.replace(f"$({name})", value) for each in arguments]
+        user = container.get("securityContext", {}).get("runAsUser")
+        command = bundle.command(
+            *arguments,
+            mounts={SECRETS: secrets, **(mounts or {})},
+            env=env,
+            user="" if user is None else f"{user}:{user}",
+        )
+        self._log = folder / "program.log"
+        self.process = Process.start(arguments[1], command, log=self._log)
+
+    def __enter__(self) -> Pod:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self.process.stop(PATIENCE_S)
+        if kind is None:
+            assert self.process.exit_status == 0, self.log
+            assert not [line for line in self.log.splitlines() if not LOG_LINE.match(line)]
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def until(self, what: str, is_so: Any) -> None:
+        def ended_or_so() -> bool:
+            assert self.process.is_running(), self.log
+            return bool(is_so())
+
+        until(what, ended_or_so)
+
+
+def is_ready(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
+            return answer.status == 200
+    except URLError:
+        return False
+
+
+@pytest.mark.parametrize("role", [access.ALL, *access.ROLES])
+def test_a_role_becomes_ready(
+    role: str, bundle: Bundle, installed: Cluster, tmp_path: Path
+) -> None:
+    name = manifests.account_of(role)
+    spec = running.deployment(role, name, NAMESPACE, "image")["spec"]["template"]["spec"]
+    [container] = spec["containers"]
+    [port] = free_ports(1)
+    listens = [each.replace(f":{running.PORT}", f":{port}") for each in container["args"]]
+    values = {"metadata.name": f"{name}-1", "metadata.namespace": NAMESPACE}
+    of = {**container, "args": listens}
+    with Pod(bundle, installed, of, tmp_path, account=name, values=values) as program:
+        program.until(f"{role} is ready", lambda: is_ready(port))
+
+
+def test_a_reservation_pod_writes_its_device(
+    bundle: Bundle, installed: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    [created] = [reservation_pod("n1", "g1", [], Reservations(image="none", fake=True))]
+    apply(installed, node("n1", 1), created)
+    name = created["metadata"]["name"]
+    pods = Kubectl(installed, RESERVATION)
+
+    def device() -> str:
+        annotations = pods.all("pods")[name]["metadata"].get("annotations", {})
+        return str(annotations.get("run.ai/reserve_for_gpu_index", ""))
+
+    with Pod(
+        bundle,
+        installed,
+        created["spec"]["containers"][0],
+        tmp_path,
+        account=RESERVATION,
+        namespace=RESERVATION,
+        values={"metadata.name": name, "metadata.namespace": RESERVATION},
+    ) as program:
+        program.until("the pod has a device", lambda: device().startswith("GPU-"))
+    pods.delete("pod", name, "--force")
+
+
+def test_the_numa_exporter_writes_the_zones_of_a_pod(
+    bundle: Bundle, installed: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    from fake_kubelet import FakeKubelet, answer, container, sysfs
+
+    name = manifests.account_of(running.NUMA_EXPORTER)
+    apply(installed, *access.objects(running.NUMA_EXPORTER, name, NAMESPACE))
+    kubectl = Kubectl(installed, namespace)
+    kubectl.apply(node("n1", gpus=2), pod("a", namespace, nodeName="n1", scheduler="other"))
+    spec = running.numa_exporter(name, NAMESPACE, "image")["spec"]["template"]["spec"]
+    folders = {"sys": Path(sysfs(tmp_path / "sys", "0-3", "4-7")), "pod-resources": tmp_path / "s"}
+    folders["pod-resources"].mkdir()
+    [of] = spec["containers"]
+    mounts = {each["mountPath"]: folders[each["name"]] for each in of["volumeMounts"]}
+
+    def observed() -> Any:
+        annotations = kubectl.all("pods")["a"]["metadata"].get("annotations", {})
+        return json.loads(annotations.get(keys.NUMA_OBSERVED_ANNOTATION, "[]"))
+
+    def story() -> None:
+        values = {"spec.nodeName": "n1"}
+        with Pod(
+            bundle, installed, of, tmp_path, account=name, values=values, mounts=mounts
+        ) as program:
+            wanted = [{"zone": "node-1", "amount": {"nvidia.com/gpu": "1"}}]
+            program.until("the zones are written", lambda: observed() == wanted)
+
+    async def scene() -> None:
+        async with FakeKubelet(folders["pod-resources"] / "kubelet.sock") as kubelet:
+            devices = container([("nvidia.com/gpu", ["g0"], [1])])
+            kubelet.data = answer((f"{namespace}/a", [devices]))
+            await asyncio.to_thread(story)
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--version"], "kai"),
+        (["demo"], "n1"),
+        (["plan", "/given/cluster.json"], "team/a"),
+        (["install"], "kind: Deployment"),
+    ],
+    ids=lambda given: given[0] if isinstance(given, list) else "",
+)
+@pytest.mark.parametrize("user", ["10000:10000", "1000660000:0", "0:0"])
+def test_a_command_works_as_any_user(
+    arguments: list[str], expected: str, user: str, bundle: Bundle, tmp_path: Path
+) -> None:
+    """1000660000 is a user as OpenShift chooses it: without a name."""
+    given = tmp_path / "given"  # pytest's own folder is closed to other users
+    given.mkdir()
+    items = [node("n1", gpus=2), pod("a", "team", gpus=1)]
+    (given / "cluster.json").write_text(json.dumps({"kind": "List", "items": items}))
+    command = bundle.command(*arguments, mounts={"/given": given}, user=user)
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert expected in done.stdout
