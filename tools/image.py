@@ -21,6 +21,7 @@ import argparse
 import json
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -30,7 +31,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import NoReturn
 
-from image_files import base_layer, kai_layer
+from image_files import PYTHON, base_layer, kai_layer
 from image_layout import Image, write_layout
 from image_packages import spdx
 
@@ -40,11 +41,8 @@ from kai.install.manifests import default_image
 ROOT = Path(__file__).resolve().parents[1]
 LAYOUT = ROOT / "build" / "image" / "oci"
 DIST = ROOT / "dist"
-PYTHON = (3, 11)
-"""The Python of Debian 12."""
-USER = "10000"
 PROCESS = {
-    "User": USER,
+    "User": "10000",
     "Env": ["PATH=/usr/local/bin:/usr/bin"],
     "Entrypoint": ["/usr/local/bin/kai"],
     "Cmd": ["--help"],
@@ -61,16 +59,15 @@ def check_machine() -> None:
     lines = release.read_text().splitlines() if release.exists() else []
     if not {"ID=debian", 'VERSION_ID="12"'}.issubset(lines):
         fail("this is not Debian 12, whose Python and glibc are in the image; run: docker build .")
-    if sys.version_info[:2] != PYTHON:
-        wanted, found = ".".join(map(str, PYTHON)), platform.python_version()
+    if not (found := platform.python_version()).startswith(f"{PYTHON}."):
         fail(
-            f"the image has Python {wanted}, but .venv has {found};"
+            f"the image has Python {PYTHON}, but .venv has {found};"
             " run: make image PYTHON=/usr/bin/python3"
         )
 
 
 def the_wheel() -> Path:
-    tag = f"cp{PYTHON[0]}{PYTHON[1]}"
+    tag = f"cp{PYTHON.replace('.', '')}"
     found = sorted(DIST.glob(f"kai_sched-{__version__}-{tag}-*.whl"))
     if len(found) != 1:
         fail(f"dist/ has {len(found)} wheels of kai-sched {__version__} for {tag}; run: make wheel")
@@ -133,10 +130,13 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--source", metavar="URL", default="", help="where the source code is")
     options = parser.parse_args(arguments)
     check_machine()
-    if options.layers:
-        make_layers(options.layers)
-    else:
-        make_image(options.source)
+    try:
+        if options.layers:
+            make_layers(options.layers)
+        else:
+            make_image(options.source)
+    except subprocess.CalledProcessError as error:
+        fail(f"this command failed: {shlex.join(map(str, error.cmd))}")
 
 
 if __name__ == "__main__":

@@ -13,8 +13,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PINS = ROOT / "tools" / "requirements-dev.txt"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "kai-sched" / "image"
 
+PYTHON = "3.11"
+"""The version of Debian 12."""
 DEBIAN = (
-    *("python3.11-minimal", "libpython3.11-minimal", "libpython3.11-stdlib"),
+    *(f"python{PYTHON}-minimal", f"libpython{PYTHON}-minimal", f"libpython{PYTHON}-stdlib"),
     *("libc6", "libgcc-s1", "gcc-12-base", "libstdc++6", "zlib1g"),
     *("libssl3", "libexpat1", "libffi8", "libbz2-1.0", "liblzma5", "libuuid1", "libcrypt1"),
     "ca-certificates",  # for servers outside the cluster: usage data, credential plug-ins
@@ -25,6 +27,8 @@ DEBIAN = (
 EXTRAS = ("cluster", "numa", "nvml", "admission")
 """Extras of pyproject.toml that programs in a cluster import."""
 
+LIBRARY = f"usr/lib/python{PYTHON}"
+SITE = f"usr/local/lib/python{PYTHON}/dist-packages"
 REMOVED = (
     "etc/default", "etc/dpkg", "etc/issue*", "etc/profile.d", "etc/skel", "etc/update-motd.d",
     "etc/ca-certificates", "usr/sbin", "usr/share/base-files", "usr/share/binfmts",
@@ -33,10 +37,13 @@ REMOVED = (
     "usr/lib/binfmt.d", "var/cache/*", "var/lib/*",
     "usr/lib/*/gconv",  # iconv's tables; Python has its own
     # Parts of the standard library for development, and modules whose libraries are not here.
-    "etc/python3.11", "usr/lib/python3.11/sitecustomize.*", "usr/lib/python3.11/curses",
-    "usr/lib/python3.11/pydoc_data", "usr/lib/python3.11/sqlite3", "usr/lib/python3.11/test",
+    f"etc/python{PYTHON}",
     *(
-        f"usr/lib/python3.11/lib-dynload/{name}.*.so"
+        f"{LIBRARY}/{name}"
+        for name in ("sitecustomize.*", "curses", "pydoc_data", "sqlite3", "test")
+    ),
+    *(
+        f"{LIBRARY}/lib-dynload/{name}.*.so"
         for name in ("_*test*", "_curses*", "_dbm", "_sqlite3", "nis", "readline", "xx*")
     ),
 )  # fmt: skip
@@ -48,8 +55,7 @@ FILES = {
     "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
 }
 CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
-SITE = "usr/local/lib/python3.11/dist-packages"
-SCRIPT = "#!/usr/bin/python3.11\nfrom kai.__main__ import run\n\nrun()\n"
+SCRIPT = f"#!/usr/bin/python{PYTHON}\nfrom kai.__main__ import run\n\nrun()\n"
 CONTROL = "var/lib/dpkg/status.d"
 """A file of metadata for each Debian package; scanners for vulnerabilities read them there."""
 
@@ -123,8 +129,8 @@ def compile_modules(root: Path, base: Path) -> None:
     that needs no chroot. One process, as the bytes depend on what a process compiled before."""
     [loader] = base.glob("lib/*/ld-linux-*.so.*")
     libraries = f"{loader.parent}:{base}/usr/lib/{loader.parent.name}"
-    python = [str(loader), "--library-path", libraries, str(base / "usr/bin/python3.11")]
-    folders = [path for name in ("usr/lib/python3.11", SITE) if (path := root / name).exists()]
+    python = [str(loader), "--library-path", libraries, str(base / f"usr/bin/python{PYTHON}")]
+    folders = [path for name in (LIBRARY, SITE) if (path := root / name).exists()]
     # The compiled file is used without a look at the time of its source.
     options = ["-f", "-q", "-s", str(root), "-p", "/", "--invalidation-mode", "unchecked-hash"]
     home = {"PYTHONHOME": str(base / "usr"), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}

@@ -11,13 +11,13 @@ import os
 import sys
 
 EXTRAS = {
+    "admission": ("cryptography",),
     "cluster": ("aiohttp", "croniter", "prometheus-client"),
     "numa": ("grpcio", "protobuf"),
     "arrow": ("numpy", "pyarrow"),
     "ray": ("numpy", "ray"),
     "sim": ("numpy",),
     "nvml": ("nvidia-ml-py",),
-    "admission": ("cryptography",),
     "notebook": ("ipykernel", "matplotlib", "nbclient", "numpy", "pandas"),
 }
 """The packages of each extra of pyproject.toml."""
