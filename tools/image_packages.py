@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from email import message_from_string
 from pathlib import Path
@@ -32,7 +32,7 @@ class Package:
     license: str = UNKNOWN
     """An SPDX expression."""
     comment: str = ""
-    """Names of licences that are not an SPDX expression."""
+    """The licences as the package names them, if that is not an SPDX expression."""
 
 
 def spdx(image: Image, layers: Sequence[Path], digest: str) -> dict[str, Any]:
@@ -64,9 +64,9 @@ def packages_of(layer: Path) -> Iterator[Package]:
     for folder in layer.glob(f"{SITE}/*.dist-info"):
         yield python_package(folder / "METADATA")
         for listed in folder.glob("sboms/*.json"):
-            for part in json.loads(listed.read_text()).get("components", ()):
-                if "purl" in part and "version" in part:
-                    yield Package(part["purl"], part["name"], part["version"])
+            for part in json.loads(listed.read_text())["components"]:
+                if not part["purl"].startswith("pkg:pypi/"):  # the package itself
+                    yield library(part)
 
 
 def debian_package(control: Path, layer: Path) -> Package:
@@ -74,21 +74,35 @@ def debian_package(control: Path, layer: Path) -> Package:
     name, version, architecture = fields["Package"], fields["Version"], fields["Architecture"]
     url = f"pkg:deb/debian/{quote(name)}@{quote(version)}?arch={architecture}&distro=debian-12"
     text = (layer / f"usr/share/doc/{name}/copyright").read_text(errors="replace")
-    licenses = sorted(set(COPYRIGHT_LICENSE.findall(text)))
-    return Package(url, name, version, comment=f"Debian: {'; '.join(licenses)}" if licenses else "")
+    licenses = COPYRIGHT_LICENSE.findall(text) if text.startswith("Format:") else ()
+    return Package(url, name, version, comment="; ".join(sorted(set(licenses))))
 
 
 def python_package(metadata: Path) -> Package:
     fields = message_from_string(metadata.read_text())
     name, version = re.sub(r"[-_.]+", "-", fields["Name"]).lower(), fields["Version"]
-    license = fields["License-Expression"] or UNKNOWN
     classifiers = [
         each.rpartition(" :: ")[2]
         for each in fields.get_all("Classifier", ())
         if each.startswith("License :: ")
     ]
-    comment = "; ".join(classifiers) if license == UNKNOWN else ""
-    return Package(f"pkg:pypi/{name}@{quote(version)}", name, version, license, comment)
+    written = (fields["License"] or "").partition("\n")[0]  # some have the whole text there
+    return Package(
+        f"pkg:pypi/{name}@{quote(version)}",
+        name,
+        version,
+        fields["License-Expression"] or UNKNOWN,
+        "" if fields["License-Expression"] else "; ".join(classifiers) or written,
+    )
+
+
+def library(component: Mapping[str, Any]) -> Package:
+    """From a component of a CycloneDX list."""
+    licenses = [
+        each["expression"] for each in component.get("licenses", ()) if "expression" in each
+    ]
+    of = (component["purl"], component["name"], component["version"])
+    return Package(*of, *licenses[:1])
 
 
 def describe(package: Package) -> dict[str, Any]:

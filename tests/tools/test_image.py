@@ -134,19 +134,39 @@ Package: libdemo1
 Version: 1:2.0-3
 Architecture: arm64
 """
+COPYRIGHT = """\
+Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+
+Files: *
+License: Expat
+
+License: GPL-2+
+ text
+"""
 METADATA = """\
 Metadata-Version: 2.4
 Name: Demo_Tool
 Version: 4.5
 """
-INSIDE = {"components": [{"name": "inner", "version": "7", "purl": "pkg:deb/debian/inner@7"}]}
+INSIDE = {
+    "components": [
+        {"name": "demo_tool", "version": "4.5", "purl": "pkg:pypi/demo_tool@4.5"},
+        {"name": "inner", "version": "7", "purl": "pkg:deb/debian/inner@7"},
+        {
+            "name": "crate",
+            "version": "8",
+            "purl": "pkg:cargo/crate@8",
+            "licenses": [{"expression": "MIT OR Apache-2.0"}],
+        },
+    ]
+}
 
 
 @pytest.fixture
 def packages(tmp_path: Path) -> Path:
     files = {
         "var/lib/dpkg/status.d/libdemo1": CONTROL,
-        "usr/share/doc/libdemo1/copyright": "Files: *\nLicense: Expat\n\nLicense: GPL-2+\n text\n",
+        "usr/share/doc/libdemo1/copyright": COPYRIGHT,
         f"{image_packages.SITE}/Demo_Tool-4.5.dist-info/METADATA": METADATA
         + "License-Expression: MIT\n",
         f"{image_packages.SITE}/Demo_Tool-4.5.dist-info/sboms/auditwheel.cdx.json": json.dumps(
@@ -176,8 +196,9 @@ def test_the_list_has_packages_of_debian_of_python_and_libraries_in_them(package
         "pkg:deb/debian/inner@7": ("NOASSERTION", ""),
         "pkg:deb/debian/libdemo1@1%3A2.0-3?arch=arm64&distro=debian-12": (
             "NOASSERTION",
-            "Debian: Expat; GPL-2+",
+            "Expat; GPL-2+",
         ),
+        "pkg:cargo/crate@8": ("MIT OR Apache-2.0", ""),
         "pkg:pypi/demo-tool@4.5": ("MIT", ""),
         "pkg:pypi/old@4.5": ("NOASSERTION", "BSD License"),
     }

@@ -187,8 +187,8 @@ def test_the_numa_exporter_writes_the_zones_of_a_pod(
     ("arguments", "expected"),
     [
         (["--version"], "kai"),
-        (["demo"], "n1"),
-        (["plan", "/given/cluster.json"], "team/a"),
+        (["demo"], "vision"),
+        (["plan", "/given/cluster.json"], "1 pod bound"),
         (["install"], "kind: Deployment"),
     ],
     ids=lambda given: given[0] if isinstance(given, list) else "",
