@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,28 @@ def test_every_module_is_compiled(bundle: Bundle) -> None:
         for path in sources
         if not (path.parent / "__pycache__" / f"{path.stem}.cpython-311.pyc").exists()
     ]
+
+
+def python(bundle: Bundle, code: str) -> subprocess.CompletedProcess[str]:
+    """Runs code with the Python of the image."""
+    command = replace(bundle, entrypoint=["/usr/bin/python3.11", "-c"]).command(code)
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_programs_cannot_write_files(bundle: Bundle) -> None:
+    """So the tests of the programs are as strict as a pod with a read-only root."""
+    done = python(bundle, "open('/tmp/file', 'w')")
+    assert "Read-only file system: '/tmp/file'" in done.stderr
+
+
+def test_certificates_of_public_servers_are_trusted(bundle: Bundle) -> None:
+    code = "import ssl; print(ssl.create_default_context().cert_store_stats()['x509_ca'])"
+    assert int(python(bundle, code).stdout) > 100
+
+
+def test_schedules_know_time_zones(bundle: Bundle) -> None:
+    code = "import zoneinfo; print(zoneinfo.ZoneInfo('Europe/Berlin'))"
+    assert python(bundle, code).stdout == "Europe/Berlin\n"
 
 
 def test_no_file_names_a_folder_of_this_machine(bundle: Bundle) -> None:

@@ -107,25 +107,31 @@ def is_ready(port: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("role", [access.ALL, *access.ROLES])
-def test_a_role_becomes_ready(
-    role: str, bundle: Bundle, installed: Cluster, tmp_path: Path
+DEPLOYMENTS = {
+    role: running.deployment(role, manifests.account_of(role), NAMESPACE, "image")
+    for role in (access.ALL, *access.ROLES)
+}
+"""As `kai install` prints them, by program."""
+
+
+@pytest.mark.parametrize("program", DEPLOYMENTS)
+def test_a_deployments_program_becomes_ready(
+    program: str, bundle: Bundle, installed: Cluster, tmp_path: Path
 ) -> None:
-    name = manifests.account_of(role)
-    spec = running.deployment(role, name, NAMESPACE, "image")["spec"]["template"]["spec"]
-    [container] = spec["containers"]
+    spec = DEPLOYMENTS[program]["spec"]["template"]["spec"]
+    [container], account = spec["containers"], spec["serviceAccountName"]
     [port] = free_ports(1)
     listens = [each.replace(f":{running.PORT}", f":{port}") for each in container["args"]]
-    values = {"metadata.name": f"{name}-1", "metadata.namespace": NAMESPACE}
+    values = {"metadata.name": f"{account}-1", "metadata.namespace": NAMESPACE}
     of = {**container, "args": listens}
-    with Pod(bundle, installed, of, tmp_path, account=name, values=values) as program:
-        program.until(f"{role} is ready", lambda: is_ready(port))
+    with Pod(bundle, installed, of, tmp_path, account=account, values=values) as started:
+        started.until(f"{program} is ready", lambda: is_ready(port))
 
 
 def test_a_reservation_pod_writes_its_device(
     bundle: Bundle, installed: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    [created] = [reservation_pod("n1", "g1", [], Reservations(image="none", fake=True))]
+    created = reservation_pod("n1", "g1", [], Reservations(image="none", fake=True))
     apply(installed, node("n1", 1), created)
     name = created["metadata"]["name"]
     pods = Kubectl(installed, RESERVATION)
@@ -145,6 +151,25 @@ def test_a_reservation_pod_writes_its_device(
     ) as program:
         program.until("the pod has a device", lambda: device().startswith("GPU-"))
     pods.delete("pod", name, "--force")
+
+
+def test_a_reservation_pod_without_a_driver_ends_with_one_sentence(
+    bundle: Bundle, installed: Cluster, tmp_path: Path
+) -> None:
+    """So NVML's Python package is in the image; the driver comes from the node."""
+    created = reservation_pod("n1", "g1", [], Reservations(image="none"))
+    program = Pod(
+        bundle,
+        installed,
+        created["spec"]["containers"][0],
+        tmp_path,
+        account=RESERVATION,
+        namespace=RESERVATION,
+        values={"metadata.name": "none", "metadata.namespace": RESERVATION},
+    )
+    until("it ends", lambda: not program.process.is_running())
+    assert program.process.exit_status == 2
+    assert "the container needs NVIDIA's driver" in program.log
 
 
 def test_the_numa_exporter_writes_the_zones_of_a_pod(
