@@ -8,7 +8,8 @@ import json
 import re
 import subprocess
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -81,11 +82,14 @@ class Pod:
     def __enter__(self) -> Pod:
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(self, *_: object) -> None:
         self.process.stop(PATIENCE_S)
-        if kind is None:
-            assert self.process.exit_status == 0, self.log
-            assert not [line for line in self.log.splitlines() if not LOG_LINE.match(line)]
+
+    def ends_well(self) -> None:
+        """Stops it as a kubelet does, and checks that it wrote only its log."""
+        self.process.stop(PATIENCE_S)
+        assert self.process.exit_status == 0, self.log
+        assert not [line for line in self.log.splitlines() if not LOG_LINE.match(line)]
 
     @property
     def log(self) -> str:
@@ -126,47 +130,55 @@ def test_a_deployments_program_becomes_ready(
     of = {**container, "args": listens}
     with Pod(bundle, installed, of, tmp_path, account=account, values=values) as started:
         started.until(f"{program} is ready", lambda: is_ready(port))
+        started.ends_well()
+
+
+@pytest.fixture
+def reserve(
+    bundle: Bundle, installed: Cluster, namespace: str, tmp_path: Path
+) -> Iterator[Callable[[bool], tuple[Pod, str]]]:
+    """Creates a reservation pod on a simulated node, and starts its program; returns it and the
+    name of the pod."""
+    apply(installed, node("n1", 1))
+    with ExitStack() as stack:
+
+        def start(fake: bool) -> tuple[Pod, str]:
+            created = reservation_pod("n1", "g1", [], Reservations(image="none", fake=fake))
+            apply(installed, created)
+            name = created["metadata"]["name"]
+            stack.callback(Kubectl(installed, RESERVATION).delete, "pod", name, "--force")
+            started = Pod(
+                bundle,
+                installed,
+                created["spec"]["containers"][0],
+                tmp_path,
+                account=RESERVATION,
+                namespace=RESERVATION,
+                values={"metadata.name": name, "metadata.namespace": RESERVATION},
+            )
+            return stack.enter_context(started), name
+
+        yield start
 
 
 def test_a_reservation_pod_writes_its_device(
-    bundle: Bundle, installed: Cluster, namespace: str, tmp_path: Path
+    reserve: Callable[[bool], tuple[Pod, str]], installed: Cluster
 ) -> None:
-    created = reservation_pod("n1", "g1", [], Reservations(image="none", fake=True))
-    apply(installed, node("n1", 1), created)
-    name = created["metadata"]["name"]
-    pods = Kubectl(installed, RESERVATION)
+    program, name = reserve(True)
 
-    def device() -> str:
-        annotations = pods.all("pods")[name]["metadata"].get("annotations", {})
-        return str(annotations.get("run.ai/reserve_for_gpu_index", ""))
+    def has_device() -> bool:
+        metadata = Kubectl(installed, RESERVATION).all("pods")[name]["metadata"]
+        return "run.ai/reserve_for_gpu_index" in metadata.get("annotations", {})
 
-    with Pod(
-        bundle,
-        installed,
-        created["spec"]["containers"][0],
-        tmp_path,
-        account=RESERVATION,
-        namespace=RESERVATION,
-        values={"metadata.name": name, "metadata.namespace": RESERVATION},
-    ) as program:
-        program.until("the pod has a device", lambda: device().startswith("GPU-"))
-    pods.delete("pod", name, "--force")
+    program.until("the pod has a device", has_device)
+    program.ends_well()
 
 
 def test_a_reservation_pod_without_a_driver_ends_with_one_sentence(
-    bundle: Bundle, installed: Cluster, tmp_path: Path
+    reserve: Callable[[bool], tuple[Pod, str]],
 ) -> None:
     """So NVML's Python package is in the image; the driver comes from the node."""
-    created = reservation_pod("n1", "g1", [], Reservations(image="none"))
-    program = Pod(
-        bundle,
-        installed,
-        created["spec"]["containers"][0],
-        tmp_path,
-        account=RESERVATION,
-        namespace=RESERVATION,
-        values={"metadata.name": "none", "metadata.namespace": RESERVATION},
-    )
+    program, _ = reserve(False)
     until("it ends", lambda: not program.process.is_running())
     assert program.process.exit_status == 2
     assert "the container needs NVIDIA's driver" in program.log
@@ -198,6 +210,7 @@ def test_the_numa_exporter_writes_the_zones_of_a_pod(
         ) as program:
             wanted = [{"zone": "node-1", "amount": {"nvidia.com/gpu": "1"}}]
             program.until("the zones are written", lambda: observed() == wanted)
+            program.ends_well()
 
     async def scene() -> None:
         async with FakeKubelet(folders["pod-resources"] / "kubelet.sock") as kubelet:
