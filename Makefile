@@ -3,7 +3,7 @@ PYTHON ?= python3
 export PYTHON
 .NOTPARALLEL:
 
-.PHONY: help setup setup-run build demo test test-all test-integrations lint format bench mutants wheel wheels notebooks pins clean
+.PHONY: help setup setup-run build demo test test-all test-integrations lint format bench mutants wheel wheels image notebooks pins clean
 help:
 	@echo 'kai-sched: a GPU scheduler for Kubernetes'
 	@echo
@@ -24,6 +24,7 @@ help:
 	@echo '  make mutants    change operators one at a time, and report changes that no test notices; ARGS="--files fairshare"'
 	@echo '  make wheel      dist/kai_sched-*.whl, which needs no compiler and no system package'
 	@echo '  make wheels     the same for every Python on the PATH'
+	@echo '  make image      the container image, without a container daemon (Debian 12; elsewhere use the Dockerfile)'
 	@echo '  make notebooks  run notebooks/ and store their outputs; ARGS=03 runs one of them'
 	@echo '  make clean      remove all build outputs; .venv stays'
 	@echo
@@ -81,6 +82,11 @@ wheel: setup
 
 wheels: setup
 	@tools/wheel.sh all
+
+# ARGS="--source URL" adds the label with the address of the source code
+image: setup
+	@tools/wheel.sh
+	@.venv/bin/python tools/image.py $(ARGS)
 
 # ARGS names some of them: make notebooks ARGS="03 05"
 notebooks: setup build

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Brings a fresh Debian or Ubuntu machine to the point where `cmake --preset release` and pytest work.
 #
-#   tools/setup.sh [system] [run] [python] [bench] [prometheus]      default: system and python
+#   tools/setup.sh [system] [run] [python] [bench] [prometheus] [image]      default: system and python
 #
 # system  installs missing Debian packages if the user is root or sudo needs no password; otherwise it prints what to
 #         install. It checks for the files of a package and not for its name, so a compiler or a library from another
@@ -11,6 +11,7 @@
 # python  the same with everything for development: tools/requirements-dev.txt, which also pins the versions.
 # bench   installs valgrind, with which `make bench` counts instructions; without it `make bench` prints a line.
 # prometheus  installs the server for tests/unit/service/test_prometheus.py; without it these tests are skipped.
+# image  installs umoci and skopeo, with which tests/cluster/image reads the container image; `make image` needs neither.
 #
 # All parts are quick if there is nothing to do. PYTHON=/path/to/python3 chooses the interpreter behind .venv.
 set -euo pipefail
@@ -77,6 +78,12 @@ set_up_prometheus() {
   have prometheus && return 0
   find_apt
   [ ${#install[@]} = 0 ] || install_packages prometheus || say "apt-get could not install prometheus"
+}
+
+set_up_image() {
+  have umoci && have skopeo && return 0
+  find_apt
+  [ ${#install[@]} = 0 ] || install_packages umoci skopeo || say "apt-get could not install umoci and skopeo"
 }
 
 set_up_system() {
@@ -153,6 +160,7 @@ for part; do
     python) set_up_python all ;;
     bench) set_up_bench ;;
     prometheus) set_up_prometheus ;;
-    *) die "unknown part: $part (system, run, python, bench or prometheus)" ;;
+    image) set_up_image ;;
+    *) die "unknown part: $part (system, run, python, bench, prometheus or image)" ;;
   esac
 done

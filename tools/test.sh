@@ -3,7 +3,7 @@
 #
 #   tools/test.sh                 every commit:  lint cpp sanitize stubs wheel pytest cluster quick
 #   tools/test.sh all             before a release: those, and  includes orchestrators cluster_slow cluster_older e2e
-#                                 seeds threads fuzz broken mutants
+#                                 image seeds threads fuzz broken mutants
 #   tools/test.sh lint pytest     just these
 #
 # lint           formatting, types, import floors of C++ and Python, sizes of functions and headers, duplicates,
@@ -22,6 +22,8 @@
 # cluster_slow   tests on a real API server that take minutes each
 # cluster_older  the tests of stage cluster on Kubernetes 1.34
 # e2e            manifests of the builders and policies on the API server of the test cluster
+# image          makes the container image twice, and starts each program in its root file system against a real API
+#                server (Debian 12)
 # seeds          property tests over many more random clusters and events (KAI_SEEDS, KAI_CLUSTERS), a million pods that
 #                come and go (KAI_ROUNDS), false alarms in 400 comparisons (KAI_TRIALS)
 # threads        the tests of the engine under the thread sanitizer
@@ -33,7 +35,7 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 every=(lint cpp sanitize stubs wheel pytest cluster quick)
-rare=(includes orchestrators cluster_slow cluster_older e2e seeds threads fuzz broken mutants)
+rare=(includes orchestrators cluster_slow cluster_older e2e image seeds threads fuzz broken mutants)
 logs=build/logs
 jobs=${JOBS:-$(nproc)}
 bin=.venv/bin
@@ -89,6 +91,11 @@ run_e2e() {
   rmdir "$folder"
   return $status
 }
+run_image() {
+  grep -q '^VERSION_CODENAME=bookworm$' /etc/os-release || { echo "the image is made on Debian 12 only"; return 0; }
+  tools/setup.sh image && tools/wheel.sh && $bin/python tools/image.py && tools/cluster.sh build >/dev/null &&
+    KAI_IMAGE=build/image/oci $bin/python -m pytest --no-header tests/cluster/image
+}
 run_quick() { tools/build.sh release _core && $bin/nox --tags quick; }
 run_includes() { tools/build.sh debug; }
 run_orchestrators() { tools/build.sh release _core && $bin/nox; }
@@ -140,7 +147,7 @@ failed=()
 for name in "${stages[@]}"; do
   # The output of these is always shown: their counts are useful even without a failure.
   show=()
-  case $name in pytest | cluster* | e2e | broken | mutants) show=(--show) ;; esac
+  case $name in pytest | cluster* | e2e | image | broken | mutants) show=(--show) ;; esac
   $bin/python tools/progress.py --always --log "$logs/$name.log" "${show[@]}" "$name" -- "$0" --stage "$name" ||
     failed+=("$name")
 done
