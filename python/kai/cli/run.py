@@ -29,7 +29,8 @@ Examples:
   kai run scheduler --shadow --listen-address :8080    beside KAI; see /shadow
 
 \b
-Two more programs, which are not roles and have their own options:
+More programs, which are not roles and have their own options:
+  kai run chart-hook --help              runs in the hooks of the Helm chart
   kai run numa-exporter --help           writes NUMA placements on a node's pods
   kai run reservation --help             runs in the pods that hold a shared GPU
 
@@ -50,7 +51,11 @@ def pairs(_: click.Context, option: click.Parameter, text: str | None) -> dict[s
     return found
 
 
-PROGRAMS = {"numa-exporter": "numa_exporter", "reservation": "reservation"}
+PROGRAMS = {
+    "chart-hook": "chart_hook",
+    "numa-exporter": "numa_exporter",
+    "reservation": "reservation",
+}
 """Programs that are not roles: the module of kai.cli with the command, by name."""
 
 

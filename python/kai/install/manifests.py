@@ -64,7 +64,7 @@ def everything(
     config: str = "",
 ) -> list[dict[str, Any]]:
     """CRDs, queues, priority classes, the namespace of reservation pods, rights and, with
-    `programs`, Deployments.
+    `programs`, Deployments with their disruption budgets.
 
     `separate`: a Deployment and a service account for each role, instead of one for all roles.
     `image`: "" means the image of this version. `numa_exporter`: adds its DaemonSet and rights.
@@ -73,7 +73,7 @@ def everything(
     roles = access.ROLES if separate else (access.ALL,)
     accounts = {role: account_of(role) for role in roles}
     made = [*crds(), running.namespace(namespace), *priority_classes(), *queues()]
-    made += [running.namespace(keys.RESERVATION, _KEPT), *access.reservation_account()]
+    made += reservation_objects()
     for role, name in accounts.items():
         made += access.objects(role, name, namespace)
     made += running.flow_schemas(list(accounts.values()), namespace)
@@ -81,13 +81,22 @@ def everything(
         image = image or default_image()
         made += [running.config_map(namespace, config)] if config else []
         for role, name in accounts.items():
-            one = running.deployment(role, name, namespace, image)
-            made.append(running.with_config(one, role, config) if config else one)
+            made += running.program(role, name, namespace, image, config)
     if programs and numa_exporter:
         name = account_of(running.NUMA_EXPORTER)
         made += access.objects(running.NUMA_EXPORTER, name, namespace)
         made.append(running.numa_exporter(name, namespace, image))
     return made
+
+
+def reservation_objects(
+    account: str = keys.RESERVATION, namespace: str = keys.RESERVATION
+) -> list[dict[str, Any]]:
+    """The namespace of reservation pods, which uninstalling keeps, and their account."""
+    return [
+        running.namespace(namespace, _KEPT),
+        *access.reservation_account(account, namespace),
+    ]
 
 
 def account_of(role: str) -> str:
@@ -106,11 +115,24 @@ def to_yaml(objects: Sequence[dict[str, Any]]) -> str:
     """One YAML document per object, without aliases."""
     import yaml
 
+    return yaml.dump_all(objects, Dumper=_dumper(), sort_keys=False, width=100)
+
+
+def list_yaml(values: Sequence[Any]) -> str:
+    """One YAML list, without aliases."""
+    import yaml
+
+    return str(yaml.dump(list(values), Dumper=_dumper(), sort_keys=False, width=100))
+
+
+def _dumper() -> Any:
+    import yaml
+
     class Dumper(yaml.SafeDumper):
         def ignore_aliases(self, data: Any) -> bool:
             return True
 
-    return yaml.dump_all(objects, Dumper=Dumper, sort_keys=False, width=100)
+    return Dumper
 
 
 def to_json(objects: Sequence[dict[str, Any]]) -> str:
