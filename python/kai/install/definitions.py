@@ -46,11 +46,12 @@ def fields_of(definition: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _paths(schema: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    for name, below in mapping(schema.get("properties")).items():
+    for name, field in mapping(schema.get("properties")).items():
         yield f"{prefix}{name}"
-        yield from _paths(mapping(below), f"{prefix}{name}.")
+        yield from _paths(mapping(field), f"{prefix}{name}.")
     for inner in ("items", "additionalProperties"):
-        yield from _paths(mapping(schema.get(inner)), f"{prefix}[].")
+        if below := mapping(schema.get(inner)):
+            yield from _paths(below, f"{prefix}[].")
 
 
 def _numbers(version: str) -> tuple[int, ...]:

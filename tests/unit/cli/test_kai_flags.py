@@ -364,7 +364,7 @@ def test_words_for_true_and_false_are_those_of_go() -> None:
         (["--plugin-server-port=٣"], "--plugin-server-port: '٣' is not a whole number"),
         (["--rate-limiter-max-delay=1m"], "--rate-limiter-max-delay: '1m' is not a whole number"),
         (["--num-of-status-recording-workers=many"], "'many' is not a whole number"),
-        (["--resource-reservation-pod-security-context={"], "'{' is not JSON"),
+        (["--resource-reservation-pod-security-context={"], "not valid JSON"),
         (["--enable-profiler=maybe"], "--enable-profiler: 'maybe' is neither true nor false"),
         (["--schedule-period=abc"], "'abc' is not a number of seconds or a duration such as"),
         (["--schedule-period=nan"], "'nan' is not a number of seconds or a duration such as"),
