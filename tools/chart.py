@@ -33,19 +33,10 @@ RESERVING, HOLDER = "RESERVATION-NAMESPACE", "RESERVATION-ACCOUNT"
 CONFIG = "CONFIGURATION"
 DIGEST = "CONFIGURATION-DIGEST"
 """Placeholders. Names in Kubernetes have no capital letters, so they are no names."""
-KAIS_NAMES = {
-    "scheduler": "kai-scheduler-default",
-    "binder": "binder",
-    "pod-grouper": "pod-grouper",
-    "pod-group-controller": "podgroup-controller",
-    "queue-controller": "queue-controller",
-}
-"""The names of KAI's Deployments, by role (spec 6 C1)."""
-
 
 def name_of(role: str) -> str:
     """The name of a role's Deployment and account in the chart."""
-    return KAIS_NAMES.get(role) or manifests.account_of(role)
+    return manifests.KAIS_NAMES.get(role) or manifests.account_of(role)
 
 
 def objects() -> dict[str, list[dict[str, Any]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -12,6 +12,15 @@ from kai.api.keys import QUEUE_API
 from kai.install import access, running
 
 NAMESPACE = "kai-scheduler"
+KAIS_NAMES: Mapping[str, str] = {
+    "scheduler": "kai-scheduler-default",
+    "binder": "binder",
+    "pod-grouper": "pod-grouper",
+    "pod-group-controller": "podgroup-controller",
+    "queue-controller": "queue-controller",
+}
+"""The names of KAI's Deployments, by role (spec 6 C1); the Helm chart uses them."""
+_NO_NAMES: Mapping[str, str] = {}
 _FILES = (
     "queues", "podgroups", "bindrequests", "configs", "schedulingshards", "topologies",
 )  # fmt: skip
@@ -62,16 +71,18 @@ def everything(
     programs: bool = True,
     numa_exporter: bool = False,
     config: str = "",
+    names: Mapping[str, str] = _NO_NAMES,
 ) -> list[dict[str, Any]]:
     """CRDs, queues, priority classes, the namespace of reservation pods, rights and, with
     `programs`, Deployments with their disruption budgets.
 
     `separate`: a Deployment and a service account for each role, instead of one for all roles.
     `image`: "" means the image of this version. `numa_exporter`: adds its DaemonSet and rights.
-    `config`: a scheduler configuration as YAML, for the roles that plan.
+    `config`: a scheduler configuration as YAML, for the roles that plan. `names`: of Deployments
+    and service accounts by role; the others have those of `account_of`.
     """
     roles = access.ROLES if separate else (access.ALL,)
-    accounts = {role: account_of(role) for role in roles}
+    accounts = {role: names.get(role) or account_of(role) for role in roles}
     made = [*crds(), running.namespace(namespace), *priority_classes(), *queues()]
     made += reservation_objects()
     for role, name in accounts.items():

@@ -1,0 +1,73 @@
+"""The chart makes the objects of `kai install`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from rendering import NAMESPACE, Chart, Object, Rendered, key, without_labels_of_helm
+
+import kai
+from kai.install import manifests
+
+NOT_IN_THE_CHART = {"CustomResourceDefinition", "Namespace"}
+"""Helm applies the folder `crds` and creates the namespace of the release."""
+SPLIT = {"separate": True, "names": manifests.KAIS_NAMES}
+
+
+def config_of(made: Rendered) -> str:
+    return str(made.one("ConfigMap", "kai-config")["data"]["config.yaml"])
+
+
+def by_key(objects: list[Object]) -> dict[tuple[str, str, str], Object]:
+    found = {key(each): without_labels_of_helm(each) for each in objects}
+    assert len(found) == len(objects), "each object occurs once"
+    return found
+
+
+@pytest.mark.parametrize(
+    ("values", "options"),
+    [
+        ({}, {}),
+        ({"topology": "split"}, SPLIT),
+        ({"numaPlacementExporter": {"enabled": True}}, {"numa_exporter": True}),
+        (
+            {"scheduler": {"placementStrategy": "spread", "plugins": {"numa": {}}}},
+            {"numa_exporter": True},
+        ),
+    ],
+    ids=["together", "split", "exporter", "configuration"],
+)
+def test_the_objects_equal_those_of_kai_install(
+    chart: Chart, values: dict[str, Any], options: dict[str, Any]
+) -> None:
+    made = chart.render(values)
+    expected = manifests.everything(namespace=NAMESPACE, config=config_of(made), **options)
+    found = by_key(made.without_hooks())
+    [reservations] = [each for each in made.of_kind("Namespace")]
+    labels = reservations["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+    wanted = by_key([each for each in expected if each["kind"] not in NOT_IN_THE_CHART])
+    found.pop(key(reservations))
+    assert found.keys() == wanted.keys()
+    for each in found:
+        assert found[each] == wanted[each]
+
+
+def test_the_image_is_the_one_of_this_version(chart: Chart) -> None:
+    images = {each["containers"][0]["image"] for each in chart.render().pods()}
+    assert images == {manifests.default_image()}
+
+
+def test_the_definitions_are_those_of_kai_install(chart: Chart) -> None:
+    text = chart.run("show", "crds", str(chart.folder))
+    found = by_key([each for each in yaml.safe_load_all(text) if each])
+    assert found == by_key(manifests.crds())
+
+
+def test_the_configuration_is_valid_and_that_of_kais_operator(chart: Chart) -> None:
+    config = kai.Config.load(config_of(chart.render()))
+    assert config.actions == kai.default_config().actions
+    [tier] = config.tiers or ()
+    assert "podaffinity" in [each["name"] for each in tier["plugins"]]
