@@ -3,7 +3,7 @@ PYTHON ?= python3
 export PYTHON
 .NOTPARALLEL:
 
-.PHONY: help setup setup-run build demo test test-all test-integrations lint format bench mutants wheel wheels notebooks pins clean
+.PHONY: help setup setup-run build demo test test-all test-integrations lint format bench mutants wheel wheels chart notebooks pins clean
 help:
 	@echo 'kai-sched: a GPU scheduler for Kubernetes'
 	@echo
@@ -24,6 +24,7 @@ help:
 	@echo '  make mutants    change operators one at a time, and report changes that no test notices; ARGS="--files fairshare"'
 	@echo '  make wheel      dist/kai_sched-*.whl, which needs no compiler and no system package'
 	@echo '  make wheels     the same for every Python on the PATH'
+	@echo '  make chart      dist/kai-sched-*.tgz, the Helm chart'
 	@echo '  make notebooks  run notebooks/ and store their outputs; ARGS=03 runs one of them'
 	@echo '  make clean      remove all build outputs; .venv stays'
 	@echo
@@ -62,6 +63,7 @@ lint: setup
 format: setup
 	@find cpp \( -name '*.h' -o -name '*.cc' \) -exec .venv/bin/clang-format -i {} +
 	@.venv/bin/ruff check --quiet --fix . ; .venv/bin/ruff format --quiet .
+	@.venv/bin/python tools/chart.py
 
 # ARGS names workloads of kai bench, or: make bench ARGS=--write
 bench: setup
@@ -81,6 +83,9 @@ wheel: setup
 
 wheels: setup
 	@tools/wheel.sh all
+
+chart: setup
+	@tools/chart.sh package
 
 # ARGS names some of them: make notebooks ARGS="03 05"
 notebooks: setup build

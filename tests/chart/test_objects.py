@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tarfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from rendering import NAMESPACE, Chart, Object, Rendered, key, without_labels_of_helm
+from rendering import CHART, NAMESPACE, Chart, Object, Rendered, key, without_labels_of_helm
 
 import kai
 from kai.install import manifests
@@ -71,3 +73,17 @@ def test_the_configuration_is_valid_and_that_of_kais_operator(chart: Chart) -> N
     assert config.actions == kai.default_config().actions
     [tier] = config.tiers or ()
     assert "podaffinity" in [each["name"] for each in tier["plugins"]]
+
+
+def test_helm_has_nothing_to_warn_of(chart: Chart) -> None:
+    assert "0 chart(s) failed" in chart.run("lint", "--strict", str(chart.folder))
+
+
+def test_the_package_has_the_definitions_and_no_links(chart: Chart, tmp_path: Path) -> None:
+    chart.run("package", str(CHART), "--destination", str(tmp_path))
+    [package] = tmp_path.glob("*.tgz")
+    with tarfile.open(package) as opened:
+        members = {each.name: each for each in opened.getmembers()}
+    assert len([name for name in members if "/crds/" in name]) == 6
+    assert all(each.isfile() for each in members.values())
+    assert package.stat().st_size < 100_000, "Helm stores the chart in a Secret of 1 MB"

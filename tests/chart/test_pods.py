@@ -125,7 +125,7 @@ def test_affinity_of_a_program_precedes_the_global_one_field_by_field(chart: Cha
 
 
 def test_one_replica_needs_no_disruption_budget(chart: Chart) -> None:
-    """It would keep a drained node waiting, or say nothing."""
+    """Whatever it allows, the drain of a node ends the only replica."""
     made = chart.render({"operator": {"replicaCount": 1}})
     assert made.of_kind("PodDisruptionBudget") == []
 
