@@ -34,6 +34,7 @@ CONFIG = "CONFIGURATION"
 DIGEST = "CONFIGURATION-DIGEST"
 """Placeholders. Names in Kubernetes have no capital letters, so they are no names."""
 
+
 def name_of(role: str) -> str:
     """The name of a role's Deployment and account in the chart."""
     return manifests.KAIS_NAMES.get(role) or manifests.account_of(role)
@@ -100,9 +101,7 @@ TYPES: Mapping[str, Mapping[str, Any]] = {
     "number": {"type": "number"},
     "path": {"type": "string", "pattern": "^(/.*)?$"},
     "quantity": _AMOUNT,
-    "resources": _closed(
-        requests=_map_of(_NUMBER), limits=_map_of(_NUMBER), claims=_list_of(_MAP)
-    ),
+    "resources": _closed(requests=_map_of(_NUMBER), limits=_map_of(_NUMBER), claims=_list_of(_MAP)),
     "secrets": _list_of({"anyOf": [_TEXT, _closed(name=_TEXT)]}),
     "shares": _closed(cpu=_SHARE, gpu=_SHARE, memory=_SHARE),
     "text": _TEXT,
@@ -117,7 +116,18 @@ TYPES: Mapping[str, Mapping[str, Any]] = {
         )
     ),
 }
-_OF_TEMPLATES = ("key", "default", "kai", "does", "text", "refuses", "why", "needs", "flag", "roles")
+_OF_TEMPLATES = (
+    "key",
+    "default",
+    "kai",
+    "does",
+    "text",
+    "refuses",
+    "why",
+    "needs",
+    "flag",
+    "roles",
+)
 
 
 def rows() -> list[dict[str, Any]]:

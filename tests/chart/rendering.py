@@ -1,7 +1,7 @@
 """Renders the chart with Helm, without a cluster.
 
-    made = chart.render({"topology": "split"})
-    made.one("Deployment", "binder")["spec"]["replicas"]
+made = chart.render({"topology": "split"})
+made.one("Deployment", "binder")["spec"]["replicas"]
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def test_the_objects_equal_those_of_kai_install(
     made = chart.render(values)
     expected = manifests.everything(namespace=NAMESPACE, config=config_of(made), **options)
     found = by_key(made.without_hooks())
-    [reservations] = [each for each in made.of_kind("Namespace")]
+    [reservations] = made.of_kind("Namespace")
     labels = reservations["metadata"]["labels"]
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
     wanted = by_key([each for each in expected if each["kind"] not in NOT_IN_THE_CHART])

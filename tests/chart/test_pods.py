@@ -53,7 +53,12 @@ def test_all_pods_satisfy_the_restricted_standard(chart: Chart, values: dict[str
 
 @pytest.mark.parametrize(
     ("values", "deployment"),
-    [({}, "kai"), (SPLIT, "binder"), (SPLIT, "kai-scheduler-default"), ({"openshift": True}, "kai")],
+    [
+        ({}, "kai"),
+        (SPLIT, "binder"),
+        (SPLIT, "kai-scheduler-default"),
+        ({"openshift": True}, "kai"),
+    ],
 )
 def test_reservation_pods_satisfy_the_restricted_standard(
     chart: Chart, values: dict[str, Any], deployment: str

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-import chart as tool
 import pytest
 from rendering import Chart, Rendered, RenderError
+
+import chart as tool
 
 ROWS = tool.rows()
 HONOURED = [row for row in ROWS if row["does"] == "honoured"]
@@ -89,9 +90,7 @@ def test_an_accepted_value_changes_nothing_and_is_named(
     assert row["text"] in after.notes
 
 
-@pytest.mark.parametrize(
-    "row", [row for row in ACCEPTED if row["kai"] is not None], ids=names
-)
+@pytest.mark.parametrize("row", [row for row in ACCEPTED if row["kai"] is not None], ids=names)
 def test_kais_default_of_an_accepted_value_is_not_mentioned(
     chart: Chart, row: Mapping[str, Any]
 ) -> None:

@@ -18,7 +18,9 @@ import chart as tool  # noqa: E402
 ROWS = tool.rows()
 
 
-def leaves(values: Mapping[str, Any], known: set[str], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def leaves(
+    values: Mapping[str, Any], known: set[str], prefix: str = ""
+) -> Iterator[tuple[str, Any]]:
     for name, value in values.items():
         key = f"{prefix}{name}"
         if isinstance(value, dict) and key not in known:

@@ -5,7 +5,7 @@
     # ['kai-hook-crds', 'kai-hook-webhooks']
 
 Helm creates the objects before the phases in their annotations and deletes them afterwards, so none
-of them is part of the release (spec 6 C67).
+of them is part of the release.
 """
 
 from __future__ import annotations

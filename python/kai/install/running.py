@@ -128,9 +128,7 @@ def deployment(role: str, name: str, namespace: str, image: str) -> dict[str, An
     }
 
 
-def program(
-    role: str, name: str, namespace: str, image: str, config: str
-) -> list[dict[str, Any]]:
+def program(role: str, name: str, namespace: str, image: str, config: str) -> list[dict[str, Any]]:
     """The Deployment of a role and its disruption budget. `config`: as in `with_config`; "": no
     configuration."""
     made = deployment(role, name, namespace, image)
@@ -239,9 +237,7 @@ def flow_schemas(accounts: Sequence[str], namespace: str) -> list[dict[str, Any]
     anything = {"resourceRules": [objects], "nonResourceRules": [others]}
     of = (accounts, namespace)
     return [
-        _flow_schema(
-            "leader-election", 150, *of, {"resourceRules": [leases]}
-        ),
+        _flow_schema("leader-election", 150, *of, {"resourceRules": [leases]}),
         _flow_schema("workload-high", 950, *of, anything),
     ]
 

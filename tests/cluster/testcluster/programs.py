@@ -2,7 +2,8 @@
 
 Programs in the folder KUBEBUILDER_ASSETS are used first. The others are built from the pinned Go
 module in tests/cluster/programs, as one executable with five names, Helm from the one in
-tests/chart/helm. They are stored in ~/.cache/kai-sched/cluster (XDG_CACHE_HOME is respected), under a hash of all inputs of the build.
+tests/chart/helm. They are stored in ~/.cache/kai-sched/cluster (XDG_CACHE_HOME is respected), under
+a hash of all inputs of the build.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def test_a_definition_that_is_never_served_ends_the_step() -> None:
         api.on("GET", path, status(404), ok(young(first)))
         api.on("PATCH", path, ok(young(first)))
 
-    with pytest.raises(KaiError, match="queues.scheduling.run.ai is not served after 30 s"):
+    with pytest.raises(KaiError, match=r"queues\.scheduling\.run\.ai is not served after 30 s"):
         story(prepare, apply)
 
 
@@ -209,5 +209,5 @@ def test_a_release_without_a_leader_is_not_well(leases: list[dict[str, Any]]) ->
 
 
 def test_a_missing_kind_is_named() -> None:
-    with pytest.raises(NotFoundError, match="does not serve podgroups.scheduling.run.ai"):
+    with pytest.raises(NotFoundError, match=r"does not serve podgroups\.scheduling\.run\.ai"):
         story(cluster(lease("kai-1_a", NOW), without="PodGroup"), check)
