@@ -1,4 +1,4 @@
-"""Writes the generated files of the Helm chart: objects, rows of values, their schema and their tables.
+"""Writes the generated files of the Helm chart: objects, rows of values, their schema and tables.
 
     tools/chart.py            writes them
     tools/chart.py --check    prints the files that are out of date; exit status 1 if there are any
