@@ -116,7 +116,7 @@ TYPES: Mapping[str, Mapping[str, Any]] = {
         )
     ),
 }
-_OF_TEMPLATES = (
+MEMBERS = (  # of a row, for the templates
     "key",
     "default",
     "kai",
@@ -145,7 +145,7 @@ def rows() -> list[dict[str, Any]]:
 
 def for_templates() -> list[dict[str, Any]]:
     """The members of the rows that the templates read."""
-    return [{name: row[name] for name in _OF_TEMPLATES if name in row} for row in rows()]
+    return [{name: row[name] for name in MEMBERS if name in row} for row in rows()]
 
 
 def schema() -> dict[str, Any]:

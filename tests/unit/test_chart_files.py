@@ -77,3 +77,9 @@ def test_the_options_exist() -> None:
         for name in parameter.opts
     }
     assert {row["flag"] for row in ROWS if "flag" in row} <= options
+
+
+def test_the_members_of_a_row_are_known() -> None:
+    """An unquoted comma in YAML would cut a text, and make a member of its rest."""
+    known = {*tool.MEMBERS, "type", "example"}
+    assert [row["key"] for row in ROWS if not set(row) <= known] == []
