@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from rendering import CHART, NAMESPACE, Chart, Object, Rendered, key, without_labels_of_helm
 
 import kai
@@ -63,9 +62,8 @@ def test_the_image_is_the_one_of_this_version(chart: Chart) -> None:
 
 
 def test_the_definitions_are_those_of_kai_install(chart: Chart) -> None:
-    text = chart.run("show", "crds", str(chart.folder))
-    found = by_key([each for each in yaml.safe_load_all(text) if each])
-    assert found == by_key(manifests.crds())
+    made = chart.render({}, "--include-crds")
+    assert by_key(made.of_kind("CustomResourceDefinition")) == by_key(manifests.crds())
 
 
 def test_the_configuration_is_valid_and_that_of_kais_operator(chart: Chart) -> None:
@@ -76,7 +74,7 @@ def test_the_configuration_is_valid_and_that_of_kais_operator(chart: Chart) -> N
 
 
 def test_helm_has_nothing_to_warn_of(chart: Chart) -> None:
-    assert "0 chart(s) failed" in chart.run("lint", "--strict", str(chart.folder))
+    assert "0 chart(s) failed" in chart.run("lint", "--strict", str(CHART))
 
 
 def test_the_package_has_the_definitions_and_no_links(chart: Chart, tmp_path: Path) -> None:

@@ -43,9 +43,13 @@ before, which lack what is new.
 {{-     $_ := set $at (last $path) $row.default -}}
 {{-   end -}}
 {{- end -}}
-{{- if .Chart.IsRoot -}}
-{{-   range $name, $_ := .Values.global -}}
-{{-     if not (has $name $known) }}{{ fail (printf "value global.%s is not known: global has %s" $name (uniq $known | sortAlpha | join ", ")) }}{{ end -}}
-{{-   end -}}
+{{- $unknown := list -}}
+{{- range $name, $_ := .Values.global }}{{ if not (has $name $known) }}{{ $unknown = append $unknown $name }}{{ end }}{{ end -}}
+{{- if and .Chart.IsRoot $unknown -}}
+{{-   fail (printf "global does not have the values %s: it has %s" (join ", " $unknown) (uniq $known | sortAlpha | join ", ")) -}}
+{{- end -}}
+{{- if not (hasKey .Values.numaPlacementExporter "enabled") -}}
+{{-   $plugin := dig "numa" (dict "enabled" false) .Values.scheduler.plugins -}}
+{{-   $_ := set .Values.numaPlacementExporter "enabled" (dig "enabled" true $plugin) -}}
 {{- end -}}
 {{- end -}}

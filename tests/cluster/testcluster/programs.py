@@ -14,7 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,8 +79,7 @@ def find(*, older: bool = False) -> Mapping[str, Path]:
         UnavailableError: some are missing, and there is no Go or it cannot download modules.
         ClusterError: the build fails.
     """
-    assets = os.environ.get("KUBEBUILDER_ASSETS")
-    found = _in_folder(Path(assets)) if assets else {}
+    found = _in_assets(NAMES)
     if older:
         found |= built(OLDER)
     if set(NAMES) - found.keys():
@@ -90,11 +89,12 @@ def find(*, older: bool = False) -> Mapping[str, Path]:
 
 def helm() -> Path:
     """The path of Helm. Raises as `built` does."""
-    return built(HELM)["helm"]
+    return (_in_assets(HELM.names) or built(HELM))["helm"]
 
 
-def _in_folder(folder: Path) -> dict[str, Path]:
-    found = {name: shutil.which(name, path=str(folder)) for name in NAMES}
+def _in_assets(names: Iterable[str]) -> dict[str, Path]:
+    folder = os.environ.get("KUBEBUILDER_ASSETS")
+    found = {name: shutil.which(name, path=folder) if folder else None for name in names}
     return {name: Path(path).absolute() for name, path in found.items() if path}
 
 
