@@ -1,5 +1,5 @@
-"""The Helm chart on a real API server: installed, upgraded, rolled back and removed, also beside KAI
-and in its place. A machine runs the programs and the hooks."""
+"""The Helm chart on a real API server: installed, upgraded, rolled back and removed, beside KAI and
+in its place. A machine runs the programs and the hooks."""
 
 from __future__ import annotations
 
