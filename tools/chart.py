@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 import kai
-from kai.install import access, hooks, manifests, running
+from kai.install import access, admission, hooks, manifests, running
 
 ROOT = Path(__file__).resolve().parent.parent
 CHART = ROOT / "charts/kai-sched"
@@ -42,7 +42,6 @@ def name_of(role: str) -> str:
 
 def objects() -> dict[str, list[dict[str, Any]]]:
     """The objects of each file in charts/kai-sched/generated."""
-    names = {role: name_of(role) for role in access.ROLES}
     made: dict[str, list[dict[str, Any]]] = {
         role: [
             *access.objects(role, name_of(role), NAMESPACE, reserving=RESERVING),
@@ -54,8 +53,14 @@ def objects() -> dict[str, list[dict[str, Any]]]:
         *access.objects(running.NUMA_EXPORTER, name_of(running.NUMA_EXPORTER), NAMESPACE),
         running.numa_exporter(name_of(running.NUMA_EXPORTER), NAMESPACE, IMAGE),
     ]
-    made["flow-schemas-together"] = running.flow_schemas([name_of(access.ALL)], NAMESPACE)
-    made["flow-schemas-split"] = running.flow_schemas(list(names.values()), NAMESPACE)
+    webhooks = name_of(admission.ADMISSION)
+    made[admission.ADMISSION] = [
+        *access.objects(admission.ADMISSION, webhooks, NAMESPACE),
+        *admission.objects(webhooks, NAMESPACE, IMAGE),
+    ]
+    for topology, names in {"together": [access.ALL], "split": access.ROLES}.items():
+        accounts = [*map(name_of, names), webhooks]
+        made[f"flow-schemas-{topology}"] = running.flow_schemas(accounts, NAMESPACE)
     made["configuration"] = [running.config_map(NAMESPACE, CONFIG)]
     made["reservations"] = manifests.reservation_objects(HOLDER, RESERVING)
     made["priority-classes"] = manifests.priority_classes()

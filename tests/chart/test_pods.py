@@ -154,7 +154,7 @@ def test_roles_that_are_off_do_not_run(chart: Chart) -> None:
     at = args.index("--namespace")
     assert args[:at] == ["run", "binder", "pod-group-controller", "pod-grouper", "scheduler"]
     made = chart.render({**SPLIT, **off})
-    assert len(made.of_kind("Deployment")) == 4
+    assert len(made.of_kind("Deployment")) == 5
     assert not any(
         each["metadata"]["name"] == "queue-controller" for each in made.of_kind("ServiceAccount")
     )
@@ -172,3 +172,27 @@ def test_upgrades_do_not_touch_the_default_queues(chart: Chart) -> None:
         annotations = each["metadata"]["annotations"]
         assert annotations["helm.sh/resource-policy"] == "keep"
         assert annotations["argocd.argoproj.io/sync-options"] == "Prune=false"
+
+
+def test_the_webhooks_forbid_shared_gpus_if_they_are_off(chart: Chart) -> None:
+    for values, allowed in (
+        ({}, True),
+        ({"gpuSharing": False}, False),
+        ({"gpuSharing": False, "gpuSharingMode": "HamiCore"}, True),
+        ({"gpuSharingMode": "Disabled"}, False),
+    ):
+        made = chart.render({"global": values})
+        args = made.container("Deployment", "kai-admission")["args"]
+        assert ("--gpu-sharing-enabled" in args) == allowed
+
+
+def test_selectors_reach_the_webhooks_of_pods_only(chart: Chart) -> None:
+    labels = {"team": "ml"}
+    made = chart.render({"global": {"namespaceLabelSelector": labels, "podLabelSelector": labels}})
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        for configuration in made.of_kind(kind):
+            for webhook in configuration["webhooks"]:
+                of_pods = webhook["rules"][0]["resources"] == ["pods"]
+                assert ("objectSelector" in webhook) == of_pods
+                if of_pods:
+                    assert webhook["namespaceSelector"]["matchLabels"] == labels

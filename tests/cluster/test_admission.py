@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from recordings import recordings
-from testcluster import Admission, ApiError, Client, Cluster, path_of, pod
+from testcluster import MUTATE, Admission, ApiError, Client, Cluster, path_of, pod
 
-from kai.controllers.admission import MUTATE, Rules
+from kai.controllers.admission import Rules
 from kai.controllers.sharing import config_maps, shares_gpus
 
 RECORDED = {each.name: each for each in recordings()}

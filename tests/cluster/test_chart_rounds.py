@@ -112,7 +112,7 @@ def test_a_deployment_for_each_role(place: Place, tmp_path: Path) -> None:
         found = await scene.api.items(path_of("Deployment", namespace))
         assert {each["metadata"]["name"] for each in found} == {
             *("kai-scheduler-default", "binder", "pod-grouper"),
-            *("podgroup-controller", "queue-controller"),
+            *("podgroup-controller", "queue-controller", "kai-admission"),
         }
         await is_placed(scene, "one")
 

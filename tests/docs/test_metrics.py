@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from kai.service.admission.metrics import AdmissionMetrics
 from kai.service.metrics import Metrics
 from kai.service.options import ROLES
 from kai.service.series import Series
@@ -59,7 +60,8 @@ def test_every_metric_has_a_row() -> None:
     found = [line for line in section(SHADOW).splitlines() if line.startswith("| `")]
     assert found == [each for each in rows_of("shadow", kais=False) if each not in ours]
     shown = re.findall(r"^\| `(\w+)` \| (?:gauge|counter|histogram) ", PAGE, re.MULTILINE)
-    assert sorted(shown) == sorted(each.name for each in Metrics(roles=(*ROLES, "shadow")))
+    every = [*Metrics(roles=(*ROLES, "shadow")), *AdmissionMetrics()]
+    assert sorted(shown) == sorted(each.name for each in every)
 
 
 def test_metrics_listed_as_missing_do_not_exist() -> None:
@@ -99,13 +101,20 @@ def test_metrics_of_kais_dashboards_exist_or_are_listed_as_missing() -> None:
 
 
 def test_alerts_use_existing_metrics() -> None:
-    samples = {each.name for each in Metrics()}
+    every = [*Metrics(), *AdmissionMetrics()]
+    samples = {each.name for each in every}
     samples |= {
         each.name + end
-        for each in Metrics()
+        for each in every
         if each.kind == "histogram"
         for end in ("_bucket", "_sum", "_count")
     }
     used = set(re.findall(r"\b((?:kai|workqueue|controller_runtime)_\w+)", section("Alerts")))
     assert used
     assert used <= samples
+
+
+def test_every_metric_of_the_webhooks_has_a_row() -> None:
+    found = section("Metrics of the webhooks").splitlines()
+    rows = [line for line in found if line.startswith("| `")]
+    assert rows == [row(each) for each in AdmissionMetrics()]

@@ -68,11 +68,11 @@ def test_each_text_is_a_sentence() -> None:
 
 
 def test_the_options_exist() -> None:
-    from kai.cli import numa_exporter, run
+    from kai.cli import admission, numa_exporter, run
 
     options = {
         name.removeprefix("--")
-        for command in (run.command, numa_exporter.command)
+        for command in (run.command, admission.command, numa_exporter.command)
         for parameter in command.params
         for name in parameter.opts
     }

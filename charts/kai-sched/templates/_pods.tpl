@@ -43,13 +43,14 @@ binder: binder
 pod-grouper: podgrouper
 pod-group-controller: podgroupcontroller
 queue-controller: queuecontroller
+admission: admission
 {{- end -}}
 
-{{/* The roles that run, as a JSON list. */}}
+{{/* The roles of `kai run` that run, as a JSON list. */}}
 {{- define "kai.roles" -}}
 {{- $roles := list -}}
 {{- range $role, $block := include "kai.blocks" . | fromYaml -}}
-{{-   if and (ne $role "all") (index $.Values $block).enabled }}{{ $roles = append $roles $role }}{{ end -}}
+{{-   if and (not (has $role (list "all" "admission"))) (index $.Values $block).enabled }}{{ $roles = append $roles $role }}{{ end -}}
 {{- end -}}
 {{- toJson $roles -}}
 {{- end -}}
@@ -70,9 +71,13 @@ queue-controller: queuecontroller
 {{-   end -}}
 {{- end -}}
 {{- range $role, $block := include "kai.blocks" . | fromYaml -}}
-{{-   if and (ne $role "all") (has $.role (list "all" $role)) -}}
+{{-   if and (ne $role "all") (or (eq $.role $role) (and (eq $.role "all") (ne $role "admission"))) -}}
 {{-     $options = concat $options (index $values $block).additionalArgs -}}
 {{-   end -}}
+{{- end -}}
+{{- if eq .role "admission" -}}
+{{-   $plugin := dig "hamicore" (dict "enabled" false) $values.binder.plugins -}}
+{{-   if dig "enabled" true $plugin }}{{ $options = append $options "--hami-core-enabled" }}{{ end -}}
 {{- end -}}
 {{- if has .role (list "all" "scheduler") -}}
 {{-   range $name, $value := $values.scheduler.args }}{{ $options = append $options (printf "--%s=%s" $name (toString $value)) }}{{ end -}}

@@ -48,6 +48,13 @@ before, which lack what is new.
 {{- if and .Chart.IsRoot $unknown -}}
 {{-   fail (printf "global does not have the values %s: it has %s" (join ", " $unknown) (uniq $known | sortAlpha | join ", ")) -}}
 {{- end -}}
+{{- with .Values.global.gpuSharingMode -}}
+{{-   $_ := set $.Values.global "gpuSharing" (ne . "Disabled") -}}
+{{-   if eq . "HamiCore" -}}
+{{-     $plugins := $.Values.binder.plugins -}}
+{{-     $_ := set $plugins "hamicore" (set (deepCopy ($plugins.hamicore | default dict)) "enabled" true) -}}
+{{-   end -}}
+{{- end -}}
 {{- if not (hasKey .Values.numaPlacementExporter "enabled") -}}
 {{-   $plugin := dig "numa" (dict "enabled" false) .Values.scheduler.plugins -}}
 {{-   $_ := set .Values.numaPlacementExporter "enabled" (dig "enabled" true $plugin) -}}

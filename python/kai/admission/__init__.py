@@ -1,7 +1,8 @@
 """Checks for what the API server or KAI's webhook refuses, and for settings without effect.
 
-Three users share these checks: `kai lint` reports the findings, `kai plan` leaves out refused pods
-with the same sentence, and `kai.settings` does not produce such settings.
+Four users share these checks: `kai lint` reports the findings, `kai plan` leaves out refused
+objects with the same sentence, `kai.settings` does not produce such settings, and `kai run
+admission` answers the API server with them, in the words of KAI's webhooks.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import Any
 from kai.admission import fields, gpus, keys_of, shape
 from kai.admission.finding import Finding, refusal
 from kai.admission.naming import name_refusals, same_name
+from kai.admission.pod_groups import pod_group_refusals
 from kai.admission.pods import Pod
 from kai.admission.queues import queue_refusals
+from kai.admission.topologies import topology_refusals
 from kai.api import keys, quantities
 from kai.api.reading import at, labels_of, mapping
 from kai.api.rules import written
@@ -23,10 +26,12 @@ __all__ = [
     "doubts",
     "name_refusals",
     "node_refusals",
+    "pod_group_refusals",
     "priorities",
     "queue_refusals",
     "refusals",
     "same_name",
+    "topology_refusals",
 ]
 
 

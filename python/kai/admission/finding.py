@@ -28,6 +28,7 @@ class Finding:
     path: the place in the object, such as ``spec.containers[0].env``. fix: what to write instead.
     object: kind and name of the manifest, "" for settings. edit: the fix, if it is certain.
     refused: the API server or KAI's webhook refuses the object, so plans do not contain it.
+    answer: what KAI's webhook answers, word for word; "" if it does not refuse it.
     """
 
     code: str
@@ -39,6 +40,7 @@ class Finding:
     at: Path = ()
     edit: Edit | None = None
     refused: bool = False
+    answer: str = ""
 
     def __str__(self) -> str:
         where = ", ".join(each for each in (self.object, self.path) if each)
@@ -65,9 +67,11 @@ def error(code: str, at: Path, message: str, fix: str, edit: Edit | None = None)
     return Finding(code, "error", dotted(at), message, fix, at=at, edit=edit)
 
 
-def refusal(code: str, at: Path, message: str, fix: str, edit: Edit | None = None) -> Finding:
+def refusal(
+    code: str, at: Path, message: str, fix: str, edit: Edit | None = None, *, answer: str = ""
+) -> Finding:
     """An error that makes the API server or KAI's webhook refuse the object."""
-    return replace(error(code, at, message, fix, edit), refused=True)
+    return replace(error(code, at, message, fix, edit), refused=True, answer=answer)
 
 
 def warning(code: str, at: Path, message: str, fix: str, edit: Edit | None = None) -> Finding:

@@ -9,13 +9,20 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from kai.admission import misspelt, shape
+from kai.admission import answers, misspelt, shape
 from kai.admission.finding import Edit, Finding, Path, error, refusal, warning
-from kai.admission.pods import Container, Pod, amounts, environment
+from kai.admission.pods import Container, Pod, amounts, environment, place_of
 from kai.api import keys, quantities, rules
+from kai.api.reading import at, mapping
 from kai.api.rules import is_gpu_resource
 
-_WHOLE = re.compile(r"[0-9]{1,18}")
+_WHOLE = re.compile(r"[0-9]{1,40}")
+_MOST = 2**64 - 1
+# Numbers as KAI reads them: underscores may group digits, and hexadecimals have an exponent.
+_DECIMAL = re.compile(r"[+-]?([0-9_]+\.?[0-9_]*|\.[0-9_]+)(e[+-]?[0-9_]+)?", re.IGNORECASE)
+_HEXADECIMAL = re.compile(
+    r"[+-]?0x_?([0-9a-f_]+\.?[0-9a-f_]*|\.[0-9a-f_]+)p[+-]?[0-9]+", re.IGNORECASE
+)
 _NVFRACTIONS = re.compile(
     r"nvidia\.com/container\.(?P<container>.+)\.(?P<what>gpu-memory\.(request|limit)|gpus\.devices)"
 )
@@ -43,36 +50,70 @@ def has_gpu(pod: Pod) -> bool:
 
 
 def check(pod: Pod) -> Iterator[Finding]:
-    values = {key: _text(value) for key, value in pod.annotations.items()}
+    """All findings about the GPU request."""
+    yield from request(pod)
+    yield from _nvfractions(pod, _values(pod))
+    yield from unknown_resources(pod)
+    if shares(pod):
+        named = _values(pod).get(keys.GPU_CONTAINER_ANNOTATION)
+        if named is None:
+            yield from _container_not_named(pod)
+        yield from _visible_devices(pod, named)
+
+
+def request(pod: Pod) -> Iterator[Finding]:
+    """The findings about amounts and annotations of the request, in the order in which KAI's
+    webhook checks them (spec 6 C18): its answer is that of the first finding that has one."""
+    values = _values(pod)
     fraction = values.get(keys.GPU_FRACTION_ANNOTATION)
     memory = values.get(keys.GPU_MEMORY_ANNOTATION)
     devices = values.get(keys.GPU_DEVICES_ANNOTATION)
-    if fraction is not None:
-        yield from _fraction(fraction, _place(pod, keys.GPU_FRACTION_ANNOTATION))
-    if memory is not None:
-        yield from _memory(memory, _place(pod, keys.GPU_MEMORY_ANNOTATION))
-    if fraction is not None and memory is not None:
-        yield refusal(
-            "fraction-and-memory",
-            _place(pod, keys.GPU_MEMORY_ANNOTATION),
-            "KAI refuses a pod with both gpu-fraction and gpu-memory",
-            "write only one of them",
-        )
-    if devices is not None:
-        yield from _devices(devices, _place(pod, keys.GPU_DEVICES_ANNOTATION), shares(pod))
     if values.get(keys.MPS_ANNOTATION) == "true" and not shares(pod):
         yield refusal(
             "mps-without-share",
             _place(pod, keys.MPS_ANNOTATION),
             "KAI refuses mps for a pod that requests no part of a GPU",
             "add gpu-fraction or gpu-memory, or remove it",
+            answer=answers.MPS,
         )
-    yield from _nvfractions(pod, values)
-    yield from unknown_resources(pod)
     if shares(pod):
-        yield from _beside_whole_gpus(pod)
-        yield from _container(pod, values.get(keys.GPU_CONTAINER_ANNOTATION))
-        yield from _visible_devices(pod, values.get(keys.GPU_CONTAINER_ANNOTATION))
+        yield from _beside_whole_gpus(
+            pod, answers.BOTH if fraction is None else answers.BESIDE_WHOLE
+        )
+    if fraction is not None and memory is not None:
+        yield refusal(
+            "fraction-and-memory",
+            _place(pod, keys.GPU_MEMORY_ANNOTATION),
+            "KAI refuses a pod with both gpu-fraction and gpu-memory",
+            "write only one of them",
+            answer=answers.BOTH,
+        )
+    if devices is not None and not shares(pod):
+        yield refusal(
+            "devices-without-share",
+            _place(pod, keys.GPU_DEVICES_ANNOTATION),
+            "KAI refuses a number of devices without gpu-fraction or gpu-memory",
+            "add one of them: the amount applies to each device",
+            answer=answers.DEVICES_ALONE,
+        )
+    if memory is not None:
+        yield from _memory(memory, _place(pod, keys.GPU_MEMORY_ANNOTATION))
+    if fraction is not None:
+        yield from _fraction(fraction, _place(pod, keys.GPU_FRACTION_ANNOTATION))
+    if devices is not None and not _is_count(devices):
+        yield refusal(
+            "devices-refused",
+            _place(pod, keys.GPU_DEVICES_ANNOTATION),
+            f"KAI refuses {devices!r} devices",
+            "write a whole number of at least 1",
+            answer=answers.DEVICES,
+        )
+    if shares(pod):
+        yield from _container_missing(pod, values.get(keys.GPU_CONTAINER_ANNOTATION))
+
+
+def _values(pod: Pod) -> dict[str, str]:
+    return {key: _text(value) for key, value in pod.annotations.items()}
 
 
 def unknown_resources(pod: Pod) -> Iterator[Finding]:
@@ -150,25 +191,30 @@ def _text(value: Any) -> str:
 
 
 def _fraction(value: str, where: Path) -> Iterator[Finding]:
-    exact = _decimal(value)
-    if exact is None or not 0 < exact < 1:
-        fix, edit = "write a number between 0 and 1, such as 0.5", None
-        if exact is None:
-            try:
-                meant = rules.decimal_text(quantities.parse(value))
-            except ValueError:
-                meant = None
-            if meant is not None and 0 < Fraction(meant) < 1:
-                fix, edit = f"write {meant}", Edit("set", where, meant)
-        elif exact >= 1 and exact.denominator == 1:
-            fix = f"for whole GPUs, remove it and write the limit nvidia.com/gpu: {exact}"
-        elif exact > 1:
-            count = math.ceil(exact)
-            each = rules.decimal_text(Fraction(round(exact / count, 2)))
-            fix = f"write {keys.GPU_DEVICES_ANNOTATION}: {count} and a fraction of each, {each}"
-        shown = f"gpu-fraction {value!r}" if value else "an empty gpu-fraction"
-        yield refusal("fraction-refused", where, f"KAI refuses {shown}", fix, edit)
+    number = _float(value)
+    exact = _quantity(value)
+    if number is None or number <= 0 or number >= 1:  # NaN is neither
+        answer = answers.FRACTION
+    elif exact is None:
+        answer = answers.WRITTEN_OTHERWISE.format(value=value)
+    else:
+        yield from _rounded(value, exact, where)
         return
+    fix, edit = "write a number between 0 and 1, such as 0.5", None
+    meant = None if exact is None else rules.decimal_text(exact)
+    if meant is not None and 0 < Fraction(meant) < 1 and meant != value:
+        fix, edit = f"write {meant}", Edit("set", where, meant)
+    elif exact is not None and exact >= 1 and exact.denominator == 1:
+        fix = f"for whole GPUs, remove it and write the limit nvidia.com/gpu: {exact}"
+    elif exact is not None and exact > 1:
+        count = math.ceil(exact)
+        each = rules.decimal_text(Fraction(round(exact / count, 2)))
+        fix = f"write {keys.GPU_DEVICES_ANNOTATION}: {count} and a fraction of each, {each}"
+    shown = f"gpu-fraction {value!r}" if value else "an empty gpu-fraction"
+    yield refusal("fraction-refused", where, f"KAI refuses {shown}", fix, edit, answer=answer)
+
+
+def _rounded(value: str, exact: Fraction, where: Path) -> Iterator[Finding]:
     announced = f"{float(exact):.2f}"
     if Fraction(announced) != exact:
         yield warning(
@@ -179,17 +225,29 @@ def _fraction(value: str, where: Path) -> Iterator[Finding]:
         )
 
 
-def _decimal(value: str) -> Fraction | None:
-    """The value, if both Go reads it as a float and Kubernetes as a quantity, as KAI requires."""
+def _float(value: str) -> float | None:
+    """The number that KAI reads; None if it cannot read one."""
+    if value.lower() == "nan":
+        return math.nan
     try:
-        float(value)
-        return quantities.parse(value) if value == value.strip() else None
+        if _DECIMAL.fullmatch(value):
+            return float(value)
+        if _HEXADECIMAL.fullmatch(value):
+            return float.fromhex(value.replace("_", ""))
+    except (ValueError, OverflowError):
+        return None
+    return None
+
+
+def _quantity(value: str) -> Fraction | None:
+    try:
+        return quantities.parse(value)
     except ValueError:
         return None
 
 
 def _memory(value: str, where: Path) -> Iterator[Finding]:
-    if _WHOLE.fullmatch(value) and int(value) > 0:
+    if _is_count(value):
         return
     fix, edit = "write a whole number of MiB, such as 5120", None
     try:
@@ -198,64 +256,67 @@ def _memory(value: str, where: Path) -> Iterator[Finding]:
             fix, edit = f"write {mib}", Edit("set", where, str(mib))
     except ValueError:
         pass
-    yield refusal("gpu-memory-refused", where, f"KAI refuses gpu-memory {value!r}", fix, edit)
-
-
-def _devices(value: str, where: Path, has_share: bool) -> Iterator[Finding]:
-    if not has_share:
-        yield refusal(
-            "devices-without-share",
-            where,
-            "KAI refuses a number of devices without gpu-fraction or gpu-memory",
-            "add one of them: the amount applies to each device",
-        )
-    elif not _WHOLE.fullmatch(value) or int(value) < 1:
-        yield refusal(
-            "devices-refused",
-            where,
-            f"KAI refuses {value!r} devices",
-            "write a whole number of at least 1",
-        )
-
-
-def _beside_whole_gpus(pod: Pod) -> Iterator[Finding]:
-    for container in (*pod.containers, *pod.init_containers):
-        for where, name, amount in amounts(container):
-            if not is_gpu_resource(name):
-                continue
-            what = "KAI refuses the pod" if name == keys.NVIDIA_GPU else "KAI uses only one of them"
-            owner = f"container {container.name}" if container.name else "a container"
-            found = error(
-                "whole-gpu-beside-fraction",
-                where,
-                f"{owner} requests {name}: {amount} in addition to a part of a GPU: {what}"
-                + (", even for 0" if str(amount) == "0" else ""),
-                "remove it, or remove the part of a GPU",
-            )
-            yield replace(found, refused=name == keys.NVIDIA_GPU)
-
-
-def _container(pod: Pod, named: str | None) -> Iterator[Finding]:
-    key = keys.GPU_CONTAINER_ANNOTATION
-    where = _place(pod, key)
-    names = pod.names()
-    first = next(
-        each
-        for each in (keys.GPU_FRACTION_ANNOTATION, keys.GPU_MEMORY_ANNOTATION)
-        if each in pod.annotations
+    yield refusal(
+        "gpu-memory-refused",
+        where,
+        f"KAI refuses gpu-memory {value!r}",
+        fix,
+        edit,
+        answer=answers.MEMORY,
     )
-    if named is not None:
-        if names and named not in names:
-            meant = names[0] if len(set(names)) == 1 else None
-            yield refusal(
-                "container-missing",
-                where,
-                f"there is no container {named!r}: KAI's webhook refuses the pod",
-                f"write {'one of ' if meant is None else ''}{', '.join(dict.fromkeys(names))}",
-                None if meant is None else Edit("set", where, meant),
-            )
+
+
+def _is_count(value: str) -> bool:
+    return bool(_WHOLE.fullmatch(value)) and 0 < int(value) <= _MOST
+
+
+def _beside_whole_gpus(pod: Pod, answer: str) -> Iterator[Finding]:
+    """KAI's webhook reads limits only; the API server requires equal requests."""
+    for container in (*pod.containers, *pod.init_containers):
+        for part in ("limits", "requests"):
+            for name, amount in mapping(at(container.fields, "resources", part)).items():
+                if not is_gpu_resource(name):
+                    continue
+                what = (
+                    "KAI refuses the pod"
+                    if name == keys.NVIDIA_GPU
+                    else "KAI uses only one of them"
+                )
+                owner = f"container {container.name}" if container.name else "a container"
+                found = error(
+                    "whole-gpu-beside-fraction",
+                    place_of(container, part, name),
+                    f"{owner} requests {name}: {amount} in addition to a part of a GPU: {what}"
+                    + (", even for 0" if str(amount) == "0" else ""),
+                    "remove it, or remove the part of a GPU",
+                )
+                is_whole = name == keys.NVIDIA_GPU
+                yield replace(
+                    found,
+                    refused=is_whole,
+                    answer=answer if is_whole and part == "limits" else "",
+                )
+
+
+def _container_missing(pod: Pod, named: str | None) -> Iterator[Finding]:
+    names = pod.names()
+    if named is None or not names or named in names:
         return
-    before = _place(pod, first)
+    where = _place(pod, keys.GPU_CONTAINER_ANNOTATION)
+    meant = names[0] if len(set(names)) == 1 else None
+    yield refusal(
+        "container-missing",
+        where,
+        f"there is no container {named!r}: KAI's webhook refuses the pod",
+        f"write {'one of ' if meant is None else ''}{', '.join(dict.fromkeys(names))}",
+        None if meant is None else Edit("set", where, meant),
+        answer=answers.CONTAINER_MISSING.format(name=named),
+    )
+
+
+def _container_not_named(pod: Pod) -> Iterator[Finding]:
+    key = keys.GPU_CONTAINER_ANNOTATION
+    before = _place(pod, next(each for each in shape.SHARES if each in pod.annotations))
     if pod.main is not None:
         yield error(
             "container-not-named",

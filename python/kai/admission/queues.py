@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+from kai.admission import answers
 from kai.admission.finding import Finding, Path, refusal, warning
 from kai.admission.shape import no_text
 from kai.api import quantities, rules
@@ -36,6 +37,7 @@ def queue_refusals(queue: Mapping[str, Any]) -> Iterator[Finding]:
             ("spec", "resources"),
             "is missing, and KAI refuses the Queue: resources must be specified",
             "write gpu, cpu and memory, each with quota and limit; -1 means no limit",
+            answer=answers.NO_RESOURCES,
         )
     for name in ("displayName", "parentQueue"):
         if spec.get(name) is not None and not isinstance(spec[name], str):
@@ -137,7 +139,7 @@ def doubts(queue: Mapping[str, Any]) -> Iterator[Finding]:
         quota, limit = amounts.get("quota", 0), amounts.get("limit", 0)
         if quota > limit > 0:
             yield warning(
-                "queue-quantity",
+                "queue-quota-above-limit",
                 (*where, "quota"),
                 f"the quota is {quota}, above the limit {limit}: the queue never gets its quota",
                 f"write a quota of at most {limit}, or a larger limit",

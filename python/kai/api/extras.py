@@ -11,6 +11,7 @@ import os
 import sys
 
 EXTRAS = {
+    "admission": ("cryptography",),
     "cluster": ("aiohttp", "croniter", "prometheus-client"),
     "numa": ("grpcio", "protobuf"),
     "arrow": ("numpy", "pyarrow"),

@@ -102,8 +102,9 @@ def truth_of(text: str) -> bool | None:
 
 _SCHEDULER, _BINDER, _GROUPER = ("scheduler",), ("binder",), ("pod-grouper",)
 _GROUPS, _QUEUES, _NUMA = ("pod-group-controller",), ("queue-controller",), ("numa-exporter",)
-_CONTROLLERS = (*_BINDER, *_GROUPER, *_GROUPS, *_QUEUES)
-_ALL = (*_SCHEDULER, *_CONTROLLERS)
+_ADMISSION = ("admission",)
+_CONTROLLERS = (*_BINDER, *_GROUPER, *_GROUPS, *_QUEUES, *_ADMISSION)
+_ALL = (*_SCHEDULER, *_BINDER, *_GROUPER, *_GROUPS, *_QUEUES)
 
 _REQUESTS = "the number of requests at a time limits the load"
 _PROFILES = "there is no profiler of Go; /metrics has the times of each phase"
@@ -112,11 +113,12 @@ _ALL_PODS = "pods are selected by their scheduler name only"
 _WORKERS = "the labels of workers are node-role.kubernetes.io/cpu-worker and /gpu-worker"
 _PRIORITIES = "defaults for each kind of owner are not read"
 _ZAP = "log lines have one format, or JSON with --log-json"
-_WEBHOOK = "there is no webhook in this program"
+_WEBHOOK = "kai run admission has the webhooks"
 
 _ROWS = (
     # ---- which pods, nodes and queues
-    Flag("scheduler-name", "text", (*_SCHEDULER, *_BINDER, *_GROUPER, *_GROUPS), "scheduler-name",
+    Flag("scheduler-name", "text", (*_SCHEDULER, *_BINDER, *_GROUPER, *_GROUPS, *_ADMISSION),
+         "scheduler-name",
          "schedulerName"),
     Flag("namespace", "text", _SCHEDULER, "namespace"),
     Flag("nodepool-label-key", "text", (*_SCHEDULER, *_GROUPER), "nodepool-label-key",
@@ -167,17 +169,19 @@ _ROWS = (
            f"resource-reservation-{name}-security-context")
       for name in ("pod", "container")),
     Flag("runtime-class-name", "text", _BINDER, "runtime-class-name"),
-    Flag("fake-gpu-nodes", "bool", _BINDER, "fake-gpu-nodes"),
+    Flag("fake-gpu-nodes", "bool", (*_BINDER, *_ADMISSION), "fake-gpu-nodes"),
     Flag("cdi-enabled", "bool", _BINDER, "cdi"),
     Flag("plugins", "json", _BINDER, "plugins"),
     Flag("scale-adjust-namespace", "text", _BINDER, note="no pods are created for autoscalers"),
     Flag("feature-gates", "text", _BINDER, note="features are found in what the server serves"),
     # ---- the process
-    Flag("leader-elect", "bool", _ALL, "leader-elect"),
+    Flag("leader-elect", "bool", (*_ALL, *_ADMISSION), "leader-elect"),
     Flag("listen-address", "text", _SCHEDULER, "listen-address"),
-    Flag("metrics-bind-address", "text", (*_BINDER, *_GROUPER, *_GROUPS), "listen-address"),
+    Flag("metrics-bind-address", "text", (*_BINDER, *_GROUPER, *_GROUPS, *_ADMISSION),
+         "listen-address"),
     Flag("metrics-listen-address", "text", _QUEUES, "listen-address"),
-    Flag("health-probe-bind-address", "text", (*_BINDER, *_GROUPER, *_GROUPS), "listen-address"),
+    Flag("health-probe-bind-address", "text", (*_BINDER, *_GROUPER, *_GROUPS, *_ADMISSION),
+         "listen-address"),
     Flag("metrics-namespace", "text", (*_SCHEDULER, *_QUEUES), "metrics-namespace"),
     Flag("queue-label-to-metric-label", "text", _QUEUES, "queue-label-to-metric-label"),
     Flag("queue-label-to-default-metric-value", "text", _QUEUES,
@@ -190,11 +194,11 @@ _ROWS = (
     Flag("zap-time-encoding", "text", _CONTROLLERS, note=_ZAP),
     Flag("v", "whole", _SCHEDULER, note="--verbose writes more lines"),
     Flag("log-level", "whole", _GROUPS, note="--verbose writes more lines"),
-    Flag("qps", "number", (*_ALL, *_NUMA), note=_REQUESTS),
-    Flag("burst", "whole", (*_ALL, *_NUMA), note=_REQUESTS),
+    Flag("qps", "number", (*_ALL, *_ADMISSION, *_NUMA), note=_REQUESTS),
+    Flag("burst", "whole", (*_ALL, *_ADMISSION, *_NUMA), note=_REQUESTS),
     Flag("max-concurrent-reconciles", "whole", (*_BINDER, *_GROUPER, *_GROUPS), note=_REQUESTS),
-    Flag("rate-limiter-base-delay", "whole", _BINDER, note=_RETRIES),
-    Flag("rate-limiter-max-delay", "whole", _BINDER, note=_RETRIES),
+    Flag("rate-limiter-base-delay", "whole", (*_BINDER, *_ADMISSION), note=_RETRIES),
+    Flag("rate-limiter-max-delay", "whole", (*_BINDER, *_ADMISSION), note=_RETRIES),
     Flag("enable-webhook", "bool", _QUEUES, note=_WEBHOOK),
     Flag("enable-quota-validation", "bool", _QUEUES, note=_WEBHOOK),
     Flag("enable-podgroup-webhook", "bool", _GROUPS, note=_WEBHOOK),
@@ -207,6 +211,12 @@ _ROWS = (
     Flag("pyroscope-address", "text", _SCHEDULER, note=_PROFILES),
     Flag("pyroscope-mutex-profiler-rate", "whole", _SCHEDULER, note=_PROFILES),
     Flag("pyroscope-block-profiler-rate", "whole", _SCHEDULER, note=_PROFILES),
+    # ---- admission
+    Flag("webhook-addr", "whole", _ADMISSION, "webhook-addr"),
+    Flag("gpu-sharing-enabled", "bool", _ADMISSION, "gpu-sharing-enabled"),
+    Flag("gpu-pod-runtime-class-name", "text", _ADMISSION, "gpu-pod-runtime-class-name"),
+    Flag("hami-core-enabled", "bool", _ADMISSION, "hami-core-enabled"),
+    Flag("block-nvidia-visible-devices", "bool", _ADMISSION, "block-nvidia-visible-devices"),
     # ---- numa-exporter
     Flag("node-name", "text", _NUMA, "node-name"),
     Flag("podresources-socket", "text", _NUMA, "podresources-socket"),

@@ -16,6 +16,7 @@ Examples:
   kai install --separate                 one Deployment per role
   kai install --without-programs         no Deployment
   kai install --config packing.yaml      with a scheduler configuration
+  kai install --policies objects         no webhooks; the API server checks
   kai install --numa-exporter            with the exporter of NUMA placements
   kai install --json | jq '.items[].kind'
 \b
@@ -37,6 +38,13 @@ cluster: kai run all
     is_flag=True,
     help="Add a DaemonSet of kai run numa-exporter and its rights.",
 )
+@click.option(
+    "--policies",
+    type=click.Choice(["webhooks", "objects"]),
+    default="webhooks",
+    show_default=True,
+    help="Who checks new objects: kai's webhooks, or policies of the API server.",
+)
 @click.option("--config", metavar="FILE", help="Scheduler configuration, written into a ConfigMap.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON List instead of YAML.")
 def command(
@@ -46,6 +54,7 @@ def command(
     separate: bool,
     without_programs: bool,
     numa_exporter: bool,
+    policies: str,
     config: str | None,
     as_json: bool,
 ) -> int:
@@ -53,8 +62,9 @@ def command(
 
     They are the CRDs of KAI Scheduler, the namespace, the default queue and its
     parent, the priority classes, the RBAC rights of each role, FlowSchemas that
-    let leases and writes succeed on a busy API server, and a Deployment with two
-    replicas of `kai run all`; one of them is active.
+    let leases and writes succeed on a busy API server, a Deployment with two
+    replicas of `kai run all`, of which one is active, and a Deployment with two
+    replicas of `kai run admission`, the webhooks.
 
     The command does not contact a cluster. Apply the CRDs first, as in the
     examples: kubectl accepts queues only if their CRD exists when it starts.
@@ -64,7 +74,9 @@ def command(
     from kai.install import manifests
 
     named = (namespace is not None, image is not None, config is not None)
-    if crds_only and any((*named, separate, without_programs, numa_exporter)):
+    if crds_only and any(
+        (*named, separate, without_programs, numa_exporter, policies == "objects")
+    ):
         raise click.UsageError(
             "--crds-only allows no other option than --json: CRDs are cluster-wide"
         )
@@ -88,8 +100,11 @@ def command(
             programs=not without_programs,
             numa_exporter=numa_exporter,
             config="" if config is None else _config(config),
+            webhooks=policies == "webhooks",
         )
     )
+    if policies == "objects":
+        _say_what_is_left_out()
     if as_json:
         click.echo(manifests.to_json(objects))
     else:
@@ -121,6 +136,15 @@ def _config(file: str) -> str:
             f"usageDBConfig: the Deployment lacks the variable {variable}: add it to its container"
         )
     return str(yaml.safe_dump(given, sort_keys=False)) if given else ""
+
+
+def _say_what_is_left_out() -> None:
+    from kai.cli.failures import print_error
+    from kai.install.policies import LEFT_OUT
+
+    print_error("only webhooks can do this, so with --policies objects:")
+    for each in LEFT_OUT:
+        print_error(f"- {each}")
 
 
 def _check_name(namespace: str) -> None:

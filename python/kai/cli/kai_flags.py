@@ -135,6 +135,7 @@ class Translation:
     def __init__(self, command: click.Command, args: Sequence[str]) -> None:
         self.args: list[str] = []
         self.notes: dict[str, str] = {}
+        self._program = command.name
         self._own = {
             name.lstrip("-"): each
             for each in command.params
@@ -202,6 +203,8 @@ class Translation:
             self.notes[name] = row.note
         if target in self._own:
             return True
-        if row is None or not row.note:
+        if row is not None and self._program in row.programs:
+            self.notes.setdefault(name, "this program does not need it")
+        elif row is None or not row.note:
             raise click.UsageError(f"there is no option '--{name}' here")
         return False

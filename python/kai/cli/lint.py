@@ -16,8 +16,8 @@ from kai.errors import InvalidRequestError, KaiError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from kai.admission.queue_tree import Queues
     from kai.linting.devices import Devices
-    from kai.linting.queue_tree import Queues
     from kai.linting.text import File, Located
 
 FORMATS = ("text", "json", "github", "sarif")
@@ -86,9 +86,9 @@ def command(
     Exit status: 0: no errors; 1: errors (with --diff: there is something to
     change); 2: a file cannot be read.
     """
+    from kai.admission.queue_tree import Queues
     from kai.api import keys
     from kai.linting.devices import Devices
-    from kai.linting.queue_tree import Queues
 
     form = _form(output_format, as_json=as_json, fix=fix, diff=diff)
     wanted = _selected_codes(select, ignore)

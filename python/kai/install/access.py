@@ -4,15 +4,16 @@
 
 USED has the verbs without which a role fails; tests/cluster/test_rights.py removes each of them.
 LATER has the verbs for some options, older servers or planned features. No role may read Secrets,
-or create pods outside the namespace of reservation pods.
+except that the webhooks read their own, or create pods outside the namespace of reservation pods.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from kai.api import webhooks
 from kai.api.keys import KAI_GROUP, RESERVATION, SCHEDULING_GROUP
 
 ROLES = ("scheduler", "binder", "pod-grouper", "pod-group-controller", "queue-controller")
@@ -26,7 +27,7 @@ class Rule:
     """Verbs on one resource of one API group.
 
     `own`: only in kai's namespace; `reserving`: only in the namespace of reservation pods. `names`:
-    only for objects with these names.
+    only the objects with these names; empty: all.
     """
 
     group: str
@@ -194,7 +195,26 @@ LATER: Mapping[str, tuple[Rule, ...]] = {
 RULES: Mapping[str, tuple[Rule, ...]] = {role: (*USED[role], *LATER[role]) for role in ROLES}
 """All rules by role. `rules_of` joins them for `all`."""
 
+_REGISTRATIONS = "admissionregistration.k8s.io"
+
 PROGRAMS: Mapping[str, tuple[Rule, ...]] = {
+    "admission": (
+        # A right to create cannot be limited to names.
+        Rule("", "secrets", ("create",), own=True),
+        Rule("", "secrets", ("get", "patch"), own=True, names=(webhooks.SECRET,)),
+        *(
+            Rule(
+                _REGISTRATIONS,
+                f"{kind.lower()}s",
+                ("get", "patch"),
+                names=tuple(name for name, own in webhooks.CONFIGURATIONS.items() if own == kind),
+            )
+            for kind in dict.fromkeys(webhooks.CONFIGURATIONS.values())
+        ),
+        # For reviews of queues.
+        Rule(SCHEDULING_GROUP, "queues", _SEE),
+        Rule(SCHEDULING_GROUP, "podgroups", _SEE),
+    ),
     # list: to repair annotations that others have changed.
     "numa-exporter": (Rule("", "pods", ("list",)), Rule("", "pods/status", ("patch",))),
 }
@@ -207,14 +227,10 @@ def rules_of(role: str) -> tuple[Rule, ...]:
     Raises KeyError for another name.
     """
     roles, known = ROLES if role == ALL else (role,), {**RULES, **PROGRAMS}
-    verbs: dict[tuple[str, str, bool, bool], set[str]] = {}
+    verbs: dict[Rule, set[str]] = {}
     for rule in (rule for each in roles for rule in known[each]):
-        where = (rule.group, rule.resource, rule.own, rule.reserving)
-        verbs.setdefault(where, set()).update(rule.verbs)
-    return tuple(
-        Rule(group, resource, tuple(sorted(of)), own, reserving)
-        for (group, resource, own, reserving), of in verbs.items()
-    )
+        verbs.setdefault(replace(rule, verbs=()), set()).update(rule.verbs)
+    return tuple(replace(rule, verbs=tuple(sorted(of))) for rule, of in verbs.items())
 
 
 def objects(

@@ -11,32 +11,22 @@ of them is part of the release.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kai.api import webhooks
 from kai.api.resources import OURS, resource
 from kai.install import access, running
 from kai.install.access import Rule
 
 ACCOUNT = "kai-hooks"
-REGISTRATIONS: Mapping[str, Sequence[str]] = {
-    "MutatingWebhookConfiguration": ("mutating-kai-admission",),
-    "ValidatingWebhookConfiguration": (
-        "validating-kai-admission",
-        "kai-queue-validation-v2",
-        "kai-podgroup-validation-v2alpha2",
-    ),
-}
-"""The registrations of webhooks, by kind (spec 6 C16)."""
-
 _DEFINITION = resource("CustomResourceDefinition")
 _DEFINITIONS = (_DEFINITION.group, _DEFINITION.plural)
 RULES = (
     Rule(*_DEFINITIONS, ("create",)),
     Rule(*_DEFINITIONS, ("get", "patch"), names=tuple(f"{e.plural}.{e.group}" for e in OURS)),
     *(
-        Rule(resource(kind).group, resource(kind).plural, ("get", "delete"), names=tuple(names))
-        for kind, names in REGISTRATIONS.items()
+        Rule(resource(kind).group, resource(kind).plural, ("get", "delete"), names=(name,))
+        for name, kind in webhooks.CONFIGURATIONS.items()
     ),
     Rule("coordination.k8s.io", "leases", ("list",), own=True),
 )

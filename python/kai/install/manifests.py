@@ -9,7 +9,7 @@ from typing import Any
 
 from kai.api import defaults, keys
 from kai.api.keys import QUEUE_API
-from kai.install import access, running
+from kai.install import access, admission, policies, running
 
 NAMESPACE = "kai-scheduler"
 KAIS_NAMES: Mapping[str, str] = {
@@ -71,6 +71,7 @@ def everything(
     programs: bool = True,
     numa_exporter: bool = False,
     config: str = "",
+    webhooks: bool = True,
     names: Mapping[str, str] = _NO_NAMES,
 ) -> list[dict[str, Any]]:
     """CRDs, queues, priority classes, the namespace of reservation pods, rights and, with
@@ -78,7 +79,8 @@ def everything(
 
     `separate`: a Deployment and a service account for each role, instead of one for all roles.
     `image`: "" means the image of this version. `numa_exporter`: adds its DaemonSet and rights.
-    `config`: a scheduler configuration as YAML, for the roles that plan. `names`: of Deployments
+    `config`: a scheduler configuration as YAML, for the roles that plan. `webhooks`: the program of
+    the webhooks; without it, policies of the API server check new objects. `names`: of Deployments
     and service accounts by role; the others have those of `account_of`.
     """
     roles = access.ROLES if separate else (access.ALL,)
@@ -87,12 +89,23 @@ def everything(
     made += reservation_objects()
     for role, name in accounts.items():
         made += access.objects(role, name, namespace)
-    made += running.flow_schemas(list(accounts.values()), namespace)
+    named = [
+        *accounts.values(),
+        *([account_of(admission.ADMISSION)] if programs and webhooks else ()),
+    ]
+    made += running.flow_schemas(named, namespace)
     if programs:
         image = image or default_image()
         made += [running.config_map(namespace, config)] if config else []
         for role, name in accounts.items():
             made += running.program(role, name, namespace, image, config)
+    if not webhooks:
+        made += policies.objects()
+    elif programs:
+        name = account_of(admission.ADMISSION)
+        made += access.objects(admission.ADMISSION, name, namespace)
+        # Sharing GPUs is a matter of the pods here; the chart can forbid it, as KAI's does.
+        made += admission.objects(name, namespace, image, ("--gpu-sharing-enabled",))
     if programs and numa_exporter:
         name = account_of(running.NUMA_EXPORTER)
         made += access.objects(running.NUMA_EXPORTER, name, namespace)

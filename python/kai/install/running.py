@@ -80,16 +80,34 @@ def digest(config: str) -> str:
 def deployment(role: str, name: str, namespace: str, image: str) -> dict[str, Any]:
     """Two replicas of `kai run ROLE`. An update first stops the old pods: versions never mix."""
     labels = {"app.kubernetes.io/name": "kai-sched", "app.kubernetes.io/component": role}
-    container = {
-        "name": "kai",
-        "image": image,
-        "imagePullPolicy": "IfNotPresent",
-        "args": [
+    made = pods_of(
+        name,
+        namespace,
+        labels,
+        container(
+            image,
             *("run", role),
             *("--namespace", "$(NAMESPACE)"),
             *("--listen-address", f":{PORT}"),
             *(_of_reservation_pods(image) if role in _BINDS else ()),
-        ],
+            # Without a limit of CPU time: a throttled program would lose its lease.
+            resources={
+                "requests": {"cpu": "250m", "memory": "512Mi"},
+                "limits": {"memory": "2Gi"},
+            },
+        ),
+    )
+    made["spec"]["strategy"] = {"type": "Recreate"}
+    return made
+
+
+def container(image: str, *args: str, resources: Mapping[str, Any]) -> dict[str, Any]:
+    """The container of a program with probes."""
+    return {
+        "name": "kai",
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": list(args),
         "env": [
             from_field("POD_NAME", "metadata.name"),  # the holder name of leases
             from_field("NAMESPACE", "metadata.namespace"),
@@ -101,13 +119,15 @@ def deployment(role: str, name: str, namespace: str, image: str) -> dict[str, An
         "readinessProbe": _probe("/readyz", periodSeconds=5, timeoutSeconds=5, failureThreshold=2),
         # Python and the connection to the API server take a second or two.
         "startupProbe": _probe("/healthz", periodSeconds=2, timeoutSeconds=5, failureThreshold=30),
-        # Without a limit of CPU time: a throttled program would lose its lease.
-        "resources": {
-            "requests": {"cpu": "250m", "memory": "512Mi"},
-            "limits": {"memory": "2Gi"},
-        },
+        "resources": dict(resources),
         "securityContext": copy.deepcopy(dict(CONTAINER_SECURITY)),
     }
+
+
+def pods_of(
+    name: str, namespace: str, labels: Mapping[str, str], container: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A Deployment of two replicas, on different nodes if possible."""
     spec = {
         "serviceAccountName": name,
         "securityContext": copy.deepcopy(dict(POD_SECURITY)),
@@ -118,12 +138,11 @@ def deployment(role: str, name: str, namespace: str, image: str) -> dict[str, An
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "metadata": {"name": name, "namespace": namespace, "labels": dict(labels)},
         "spec": {
             "replicas": REPLICAS,
-            "strategy": {"type": "Recreate"},
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": spec},
+            "selector": {"matchLabels": dict(labels)},
+            "template": {"metadata": {"labels": dict(labels)}, "spec": spec},
         },
     }
 

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kai import admission
-from kai.admission import fields, gpus, keys_of, shape
+from kai.admission import fields, gpus, keys_of, pod_groups, shape
 from kai.admission.finding import Finding, Path, dotted
 from kai.admission.pods import Pod, pods_in
+from kai.admission.queue_tree import Queues, check_queue_object
 from kai.api import keys, kinds
 from kai.api.reading import at, labels_of, mapping, text
 from kai.errors import InvalidRequestError
 from kai.linting import duplicates, groups, reader, zenml
 from kai.linting.devices import UNKNOWN, Devices
-from kai.linting.queue_tree import Queues, check_queue_object
 from kai.settings import Built
 from kai.settings.native import to_plain
 
@@ -131,8 +131,7 @@ def check(
     if zenml.is_settings(manifest):
         found = list(zenml.check(manifest))
     elif manifest.get("kind") == "Queue":
-        version = manifest.get("apiVersion")
-        is_kais = version is None or kinds.group_of(text(version)) == keys.SCHEDULING_GROUP
+        is_kais = _is_of(manifest, keys.SCHEDULING_GROUP)
         found = list(shape.check_texts(mapping(manifest.get("metadata")), ("metadata",)))
         found += keys_of.check(mapping(manifest.get("metadata")), ("metadata",))
         found += fields.of_manifest(manifest, ()) if is_kais else ()
@@ -201,9 +200,19 @@ def _of_others(manifest: Mapping[str, Any], pods: list[Pod]) -> Iterator[Finding
         queue = at(manifest, "spec", "queue")
         if queue is not None and not isinstance(queue, str):
             yield shape.no_text(queue, ("spec", "queue"), "spec.queue")
+        if _is_of(manifest, keys.SCHEDULING_GROUP):
+            yield from pod_groups.check(manifest)
+    if manifest.get("kind") == "Topology" and _is_of(manifest, keys.KAI_GROUP):
+        yield from admission.topology_refusals(manifest)
     for pod in pods:
         yield from shape.check_texts(pod.metadata, pod.metadata_at)
         yield from shape.check(pod)
+
+
+def _is_of(manifest: Mapping[str, Any], group: str) -> bool:
+    """Whether a manifest is of this API group, or names none."""
+    version = manifest.get("apiVersion")
+    return version is None or kinds.group_of(text(version)) == group
 
 
 def _with_gpu(pods: list[Pod], kind: str) -> Pod:

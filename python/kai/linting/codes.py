@@ -110,10 +110,19 @@ CODES = {
     "queue-cycle": "a Queue is its own ancestor",
     "queue-parent-unknown": "a Queue's parent does not exist; an error if all queues are given",
     "queue-without-resources": "a Queue has no spec.resources: KAI's webhook refuses it",
-    "queue-quantity": (
-        "an amount of a Queue is not a number, is below 0, or is a quota above the limit"
-    ),
+    "queue-quantity": "an amount of a Queue is not a number, or is below 0",
+    "queue-quota-above-limit": "a Queue has a quota above its limit of a resource",
+    "queue-in-use": "a Queue that has child queues or pods is deleted (only in the webhook)",
     "queue-limit-zero": "a Queue has no limit of a resource, which counts as 0",
+    "pod-group-structure": (
+        "subgroups of a PodGroup have the same name, an unknown parent, a cycle, or two kinds of "
+        "minimum"
+    ),
+    "pod-group-minimum": (
+        "a subgroup of a PodGroup has no minimum or one of the wrong kind, or needs more subgroups "
+        "than there are"
+    ),
+    "topology-alias": "an alias of a Topology occurs twice, or is also a label of a level",
     "zenml-unknown-setting": (
         "ZenML stores the key and ignores it, such as node_selector instead of node_selectors"
     ),

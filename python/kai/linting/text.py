@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kai.admission.finding import Edit, Finding, Path, error
+from kai.admission.queue_tree import Queues
 from kai.api import documents, keys
 from kai.api.documents import plain_scalar
 from kai.api.places import line_of, nodes_of, walk
@@ -19,7 +20,6 @@ from kai.linting import checks, duplicates
 from kai.linting.devices import UNKNOWN, Devices
 from kai.linting.groups import name_of
 from kai.linting.ignoring import without_ignored
-from kai.linting.queue_tree import Queues
 
 
 @dataclass(frozen=True, slots=True)

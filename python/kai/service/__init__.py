@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from kai.k8s.client import Client
+    from kai.service.admission import AdmissionOptions
     from kai.service.log import Log
     from kai.service.numa_exporter import ExporterOptions
     from kai.service.options import LogLevel, Options, RunOptions
@@ -98,6 +99,32 @@ def export_numa(
     run_until_signal(work, log)
 
 
+def review_objects(
+    options: AdmissionOptions,
+    *,
+    kubeconfig: str | os.PathLike[str] | None = None,
+    context: str | None = None,
+    log: Log | None = None,
+) -> None:
+    """Runs the webhooks until SIGTERM or SIGINT, in the main thread.
+
+    Raises UnreachableError, RefusedError and InvalidInputError for a server that cannot be used.
+    """
+    from kai.service.admission import run as answer
+    from kai.service.log import Log
+    from kai.service.signals import run_until_signal
+
+    log = log or Log("admission")
+
+    async def work(stop: asyncio.Event) -> None:
+        client = await _connected(kubeconfig, context, stop, agent="kai-admission")
+        if client is not None:
+            async with client:
+                await answer(client, options, log, stop)
+
+    run_until_signal(work, log)
+
+
 async def _run(
     options: Options,
     kubeconfig: str | os.PathLike[str] | None,
@@ -132,14 +159,18 @@ async def _run(
 
 
 async def _connected(
-    kubeconfig: str | os.PathLike[str] | None, context: str | None, stop: asyncio.Event
+    kubeconfig: str | os.PathLike[str] | None,
+    context: str | None,
+    stop: asyncio.Event,
+    agent: str = "",
 ) -> Client | None:
-    """None: `stop` was set before the server answered."""
+    """None: `stop` was set before the server answered. `agent`: the manager of the fields that it
+    writes."""
     import asyncio
 
     from kai.k8s.client import Client
 
-    connecting = asyncio.ensure_future(Client.connect(kubeconfig, context))
+    connecting = asyncio.ensure_future(Client.connect(kubeconfig, context, agent=agent))
     stopping = asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait({connecting, stopping}, return_when=asyncio.FIRST_COMPLETED)

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kai.api import webhooks
 from kai.api.reading import annotations_of, at, objects, text
 from kai.api.resources import OURS, resource
 from kai.errors import KaiError, NotFoundError
-from kai.install import definitions, hooks, manifests
+from kai.install import definitions, manifests
 from kai.service.log import Log
 
 if TYPE_CHECKING:
@@ -88,15 +89,14 @@ async def remove_registrations(client: Client, release: Release, log: Log) -> No
     Helm deletes registrations after their program; until then the API server would refuse all
     objects that they cover.
     """
-    for kind, names in hooks.REGISTRATIONS.items():
-        for name in names:
-            found = await _get(client, kind, name)
-            if found is None or not release.owns(found):
-                continue
-            status, body = await client.request("DELETE", resource(kind).path(name=name))
-            if status != 404:
-                _check(client, status, body)
-            log.info("deleted the registration", kind=kind, name=name)
+    for name, kind in webhooks.CONFIGURATIONS.items():
+        found = await _get(client, kind, name)
+        if found is None or not release.owns(found):
+            continue
+        status, body = await client.request("DELETE", resource(kind).path(name=name))
+        if status != 404:
+            _check(client, status, body)
+        log.info("deleted the registration", kind=kind, name=name)
 
 
 async def check_release(client: Client, namespace: str, log: Log) -> None:

@@ -108,7 +108,7 @@ class Metrics:
         self._of_ours()
         self._of_watches()
         self._of_shadow()
-        self._of_process = _of_process()
+        self._of_process = of_process()
 
     def __iter__(self) -> Iterator[Series]:
         """The families of its roles, without those of the process."""
@@ -407,7 +407,7 @@ class Metrics:
         )
 
 
-def _of_process() -> Callable[[], list[Snapshot]]:
+def of_process() -> Callable[[], list[Snapshot]]:
     """CPU time, memory, files and the version of Python, under Prometheus' own names."""
     from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 

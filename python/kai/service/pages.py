@@ -13,17 +13,23 @@ it answers only on the loopback interface, from which `kubectl port-forward` con
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Awaitable, Callable, Mapping
+import ssl
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol
 
 from aiohttp import web
 
 from kai.errors import InvalidInputError, KaiError
-from kai.service.metrics import Metrics
 from kai.snapshot.fetching import PATH
 
 Texts = Mapping[str, tuple[str, Callable[[], str]]]
 """By path, a content type and a function that returns the text."""
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Numbers(Protocol):
+    async def page(self) -> bytes:
+        """The content of /metrics."""
 
 
 class Pages:
@@ -33,7 +39,7 @@ class Pages:
 
     def __init__(
         self,
-        metrics: Metrics,
+        metrics: Numbers,
         why_unhealthy: Callable[[], str],
         why_unready: Callable[[], str],
         snapshot: Callable[[], Awaitable[bytes]] | None,
@@ -51,13 +57,7 @@ class Pages:
 
         Raises InvalidInputError if that is not possible.
         """
-        addresses = [each.strip().rpartition(":") for each in listen.split(",")]
-        for host, _, port in addresses:
-            if not port.isdecimal():
-                wrong = f"{host}:{port}" if host else port
-                raise InvalidInputError(f"--listen-address: {wrong!r} is not of the form HOST:PORT")
-            if len(port.lstrip("0")) > 5 or int(port) > 65535:
-                raise InvalidInputError(f"--listen-address: port {port} is larger than 65535")
+        addresses = addresses_in("--listen-address", listen)
         app = web.Application()
         app.router.add_get("/metrics", self._metrics_page)
         app.router.add_get("/healthz", self._health_page)
@@ -68,14 +68,11 @@ class Pages:
             app.router.add_get(path, self._text_page)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
-        for host, _, port in addresses:
-            try:
-                await web.TCPSite(self._runner, host or None, int(port)).start()
-            except OSError as error:
-                await self.stop()
-                where = f"{host}:{port}"
-                raise InvalidInputError(f"--listen-address {where}: {error.strerror}") from None
-        self.port = self._runner.addresses[0][1]
+        try:
+            self.port = await listen_on(self._runner, "--listen-address", addresses)
+        except InvalidInputError:
+            await self.stop()
+            raise
 
     async def stop(self) -> None:
         if self._runner is not None:
@@ -107,6 +104,37 @@ class Pages:
             return web.Response(status=503, text=f"{error}\n")
         named = {"Content-Disposition": "attachment; filename=snapshot.zip"}
         return web.Response(body=data, content_type="application/zip", headers=named)
+
+
+def addresses_in(option: str, text: str) -> list[tuple[str, int]]:
+    """The hosts and ports of "host:port,:port". Raises InvalidInputError, with the option."""
+    found = []
+    for host, _, port in (each.strip().rpartition(":") for each in text.split(",")):
+        if not port.isdecimal():
+            wrong = f"{host}:{port}" if host else port
+            raise InvalidInputError(f"{option}: {wrong!r} is not of the form HOST:PORT")
+        if len(port.lstrip("0")) > 5 or int(port) > 65535:
+            raise InvalidInputError(f"{option}: port {port} is larger than 65535")
+        found.append((host, int(port)))
+    return found
+
+
+async def listen_on(
+    runner: web.AppRunner,
+    option: str,
+    addresses: Sequence[tuple[str, int]],
+    tls: ssl.SSLContext | None = None,
+) -> int:
+    """Serves at these addresses, and returns the first port. Raises InvalidInputError, which names
+    the option, for an address that cannot be used."""
+    for host, port in addresses:
+        try:
+            await web.TCPSite(runner, host or None, port, ssl_context=tls).start()
+        except OSError as error:
+            raise InvalidInputError(f"{option} {host}:{port}: {error.strerror}") from None
+    port = runner.addresses[0][1]
+    assert isinstance(port, int)
+    return port
 
 
 def _is_loopback(address: str | None) -> bool:

@@ -119,6 +119,8 @@ class Manifests:
         for kind, refusals in (
             ("Queue", admission.queue_refusals),
             ("Node", admission.node_refusals),
+            ("PodGroup", admission.pod_group_refusals),
+            ("Topology", admission.topology_refusals),
         ):
             by_kind[kind] = [
                 each for each in by_kind[kind] if not _noted(kind, each, refusals(each), rejected)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from kai.controllers.admission import MUTATE, VALIDATE, Rules, mutation, validation
+from kai.controllers.admission import Known, Reviews, Rules
 
 from .arguments import HOST
 from .client import ApiError, Client, Object
@@ -31,6 +31,7 @@ from .ports import free_ports
 if TYPE_CHECKING:
     from .cluster import Cluster
 
+MUTATE, VALIDATE = "/mutate--v1-pod", "/validate--v1-pod"
 WEBHOOK = "kai-admission.kai-scheduler.svc"
 CONFIGURATIONS = {
     "MutatingWebhookConfiguration": "mutating-kai-admission",
@@ -50,6 +51,7 @@ class Admission:
     def __init__(self, cluster: Cluster, rules: Rules | None = None) -> None:
         self.rules = rules or Rules()
         self.reviews = {MUTATE: 0, VALIDATE: 0}
+        self._answers = Reviews(self.rules, draw=_draw, known=Known())
         self._cluster = cluster
         self._port = free_ports(1)[0]
         self._runner: web.AppRunner | None = None
@@ -57,8 +59,8 @@ class Admission:
 
     async def __aenter__(self) -> Admission:
         app = web.Application()
-        app.router.add_post(MUTATE, self._mutate)
-        app.router.add_post(VALIDATE, self._validate)
+        for path in self.reviews:
+            app.router.add_post(path, self._answer)
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         tls.load_cert_chain(self._cluster.pki / "server.crt", self._cluster.pki / "server.key")
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -102,13 +104,9 @@ class Admission:
                 connection.abort()
             await asyncio.sleep(0.01)
 
-    async def _mutate(self, request: web.Request) -> web.Response:
+    async def _answer(self, request: web.Request) -> web.Response:
         review = await self._review(request)
-        return web.json_response(mutation(review, self.rules, draw=_draw))
-
-    async def _validate(self, request: web.Request) -> web.Response:
-        review = await self._review(request)
-        return web.json_response(validation(review, self.rules))
+        return web.json_response(self._answers.answer(request.path, review))
 
     async def _review(self, request: web.Request) -> Object:
         assert request.transport is not None

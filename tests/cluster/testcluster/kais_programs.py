@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from functools import partial
 from typing import Any
 
-from kai.controllers.admission import MUTATE, VALIDATE, Rules, mutation, validation
+from kai.controllers.admission import Known, Reviews, Rules
 
 from .client import ApiError, Client, Object, path_of
 from .objects import node
 from .services import (
     Services,
-    allowed,
-    answer,
     path_of_registration,
     registration,
     webhook,
@@ -38,6 +37,7 @@ LOOK_EVERY_S = 0.2
 STOP_DELAY = "3s"
 """The operator needs this long to end: until then it undoes what is changed."""
 
+MUTATE, VALIDATE = "/mutate--v1-pod", "/validate--v1-pod"
 TOPOLOGIES = "/validate-kai-scheduler-v1alpha1-topology"
 QUEUES = "/validate-scheduling-run-ai-v2-queue"
 POD_GROUPS = "/validate-scheduling-run-ai-v2alpha2-podgroup"
@@ -57,17 +57,14 @@ class KaisPrograms:
         await self._api.create_namespace(NAMESPACE)
         await self._api.create(node("system", 0))
         await self._api.until("the node is ready", self._has_node)
-        rules = Rules(runtime_class="")
+        kais = Reviews(Rules(runtime_class="", as_kai=True), draw=_draw, known=Known())
         paths = {
-            "admission": {
-                MUTATE: lambda review: mutation(review, rules, draw=_draw),
-                VALIDATE: lambda review: validation(review, rules),
-                TOPOLOGIES: allowed,
-            },
-            "podgroup-controller": {POD_GROUPS: allowed},
-            "queue-controller": {QUEUES: _review_queue},
+            "admission": (MUTATE, VALIDATE, TOPOLOGIES),
+            "podgroup-controller": (POD_GROUPS,),
+            "queue-controller": (QUEUES,),
         }
-        for name, reviews in paths.items():
+        for name, served in paths.items():
+            reviews = {path: partial(kais.answer, path) for path in served}
             await self._services.serve(NAMESPACE, name, reviews)
             self._services.refuse(NAMESPACE, name)
         await self._api.create(*(_deployment(name) for name in (OPERATOR, *PROGRAMS)))
@@ -196,11 +193,6 @@ class KaisPrograms:
                 ),
             ),
         ]
-
-
-def _review_queue(review: Object) -> Object:
-    spec = review["request"]["object"].get("spec") or {}
-    return answer(review, "" if spec.get("resources") else "resources must be specified")
 
 
 def _deployment(name: str) -> Object:

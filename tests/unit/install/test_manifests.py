@@ -184,7 +184,7 @@ def test_every_reference_between_objects_exists(separate: bool) -> None:
         each["spec"]["template"]["spec"]["serviceAccountName"] for each in deployments
     } == accounts
     commands = [each["spec"]["template"]["spec"]["containers"][0]["args"] for each in deployments]
-    roles = access.ROLES if separate else ("all",)
+    roles = (*(access.ROLES if separate else ("all",)), "admission")
     assert [each[:2] for each in commands] == [["run", role] for role in roles]
     names = [(each["kind"], *where(each)) for each in made]
     assert len(names) == len(set(names))

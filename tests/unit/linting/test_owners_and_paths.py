@@ -272,19 +272,25 @@ def test_what_the_plan_refuses_in_a_queue_is_refused_by_lint(
 
 @pytest.mark.parametrize("resource", ["gpu", "cpu", "memory"])
 @pytest.mark.parametrize(
-    ("amounts", "field", "message"),
+    ("amounts", "field", "code", "message"),
     [
-        ({"quota": 10, "limit": 4}, "quota", "the quota is 10, above the limit 4"),
-        ({"quota": -5}, "quota", "quota is -5: below 0, only -1 has a meaning"),
-        ({"limit": -2}, "limit", "limit is -2: below 0, only -1 has a meaning"),
-        ({"overQuotaWeight": -1}, "overQuotaWeight", "overQuotaWeight is -1, below 0"),
+        (
+            {"quota": 10, "limit": 4},
+            *("quota", "queue-quota-above-limit", "the quota is 10, above the limit 4"),
+        ),
+        ({"quota": -5}, "quota", "queue-quantity", "quota is -5: below 0, only -1 has a meaning"),
+        ({"limit": -2}, "limit", "queue-quantity", "limit is -2: below 0, only -1 has a meaning"),
+        (
+            {"overQuotaWeight": -1},
+            *("overQuotaWeight", "queue-quantity", "overQuotaWeight is -1, below 0"),
+        ),
     ],
 )
 def test_amounts_that_cannot_be_meant(
-    amounts: dict[str, Any], field: str, message: str, resource: str
+    amounts: dict[str, Any], field: str, code: str, message: str, resource: str
 ) -> None:
     finding = only(queue(resource, **amounts))
-    assert (finding.code, finding.severity) == ("queue-quantity", "warning")
+    assert (finding.code, finding.severity) == (code, "warning")
     assert finding.path == f"spec.resources.{resource}.{field}"
     assert finding.message.startswith(message)
 

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from fake_api import FakeApi, QuickClock, ok, status
 
+from kai.api import webhooks
 from kai.api.resources import OURS, resource
 from kai.errors import KaiError, NotFoundError, RefusedError
-from kai.install import hooks, manifests
+from kai.install import manifests
 from kai.install.definitions import with_version
 from kai.k8s.client import Client
 from kai.service.chart_hooks import (
@@ -134,8 +135,7 @@ def registration(kind: str, name: str, *owner: str) -> dict[str, Any]:
 def every_registration() -> list[tuple[str, str, str]]:
     return [
         (kind, name, resource(kind).path(name=name))
-        for kind, names in hooks.REGISTRATIONS.items()
-        for name in names
+        for name, kind in webhooks.CONFIGURATIONS.items()
     ]
 
 

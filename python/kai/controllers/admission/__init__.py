@@ -1,4 +1,4 @@
-"""KAI's webhook for pods: how it changes a new pod, and which pods it rejects (spec 6 C16-C21).
+"""The webhooks: how a new pod is changed, and which objects are rejected (spec 6 C16-C21).
 
     rules = Rules(runtime_class="nvidia")
     try:
@@ -8,7 +8,8 @@
         ...
     refused = refusals(patched, rules)             # KAI's messages; the first is the answer
 
-`mutation` and `validation` do this with a review of the API server, and build the answer.
+`Reviews` does this with a review of the API server, for pods, queues, pod groups and topologies,
+and builds the answer.
 
 No I/O. A second call changes nothing, because the API server may call a webhook twice.
 """
@@ -16,16 +17,15 @@ No I/O. A second call changes nothing, because the API server may call a webhook
 from kai.controllers.admission.mutating import mutate
 from kai.controllers.admission.patches import json_patch
 from kai.controllers.admission.refusing import refusals
-from kai.controllers.admission.reviewing import MUTATE, VALIDATE, mutation, validation
-from kai.controllers.admission.rules import Rules
+from kai.controllers.admission.reviewing import Known, Reviews
+from kai.controllers.admission.rules import REFUSED_BEYOND_KAI, Rules
 
 __all__ = [
-    "MUTATE",
-    "VALIDATE",
+    "REFUSED_BEYOND_KAI",
+    "Known",
+    "Reviews",
     "Rules",
     "json_patch",
     "mutate",
-    "mutation",
     "refusals",
-    "validation",
 ]

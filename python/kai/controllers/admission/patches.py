@@ -19,6 +19,8 @@ def json_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict
 
 
 def _changes(before: Any, after: Any, path: str) -> Iterator[dict[str, Any]]:
+    if before is after:
+        return
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in sorted({*before, *after}):
             inner = f"{path}/{key.replace('~', '~0').replace('/', '~1')}"

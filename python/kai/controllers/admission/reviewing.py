@@ -1,76 +1,180 @@
-"""Answers the reviews that the API server sends to a webhook for pods (spec 6 C16, C17).
+"""Answers the reviews that the API server sends to the webhooks (spec 6 C16-C21, 5 A7, A13, A28).
 
-    answer = mutation(review, Rules(), draw=draw)     # POST /mutate--v1-pod
-    answer = validation(review, Rules())              # POST /validate--v1-pod
+    reviews = Reviews(Rules(), draw=draw, known=Known())
+    answer = reviews.answer("/mutate--v1-pod", review)
 
-A review and its answer are AdmissionReviews of admission.k8s.io/v1.
+A review and its answer are AdmissionReviews of admission.k8s.io/v1. An answer depends on the review
+and on the known queues and pod groups only, so a dry run needs no special care.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from kai import admission
+from kai.admission import pod_groups
+from kai.admission.finding import Finding
+from kai.admission.queue_tree import Queues, check_queue_object
 from kai.api.reading import at, mapping, text
+from kai.api.webhooks import BY_PATH
 from kai.controllers.admission.mutating import mutate
 from kai.controllers.admission.patches import json_patch
-from kai.controllers.admission.refusing import refusals
+from kai.controllers.admission.refusing import refusal
 from kai.controllers.admission.rules import Rules
 from kai.errors import NotFoundError
 
-MUTATE, VALIDATE = "/mutate--v1-pod", "/validate--v1-pod"
-"""The paths at which KAI's webhook receives reviews."""
+_BY_OTHERS = ("queue-without-parent", "queue-parent-unknown", "queue-cycle")
+"""Findings about a queue that depend on other queues."""
+_LONGEST_WARNING = 256
+"""The API server cuts longer ones."""
 
 
-def mutation(
-    review: Mapping[str, Any], rules: Rules, *, draw: Callable[[int], str]
-) -> dict[str, Any]:
-    """Admits a new pod with the changes of `mutate`, or rejects it."""
-    request, pod = _read(review)
-    if not _is_ours(pod, rules):
-        return _answer(request)
-    try:
-        _check_namespace(request, pod)
-        patch = json_patch(pod, mutate(pod, rules, draw=draw))
-    except NotFoundError as error:
-        return _answer(request, str(error))
-    if not patch:
-        return _answer(request)
-    encoded = base64.b64encode(json.dumps(patch).encode()).decode()
-    return _answer(request, patchType="JSONPatch", patch=encoded)
+class Known:
+    """What the reviews of queues look up: here nothing is known, so nothing is missing."""
+
+    def parents(self) -> Mapping[str, str | None] | None:
+        """The parent of each queue, by name; None: not known."""
+        return None
+
+    def groups_of(self, queue: str) -> Iterable[str]:
+        """The names of the pod groups with pods in a queue."""
+        return ()
 
 
-def validation(review: Mapping[str, Any], rules: Rules) -> dict[str, Any]:
-    """Admits a pod, or rejects it with the first of its `refusals`."""
-    request, pod = _read(review)
-    found = refusals(pod, rules) if _is_ours(pod, rules) else []
-    return _answer(request, found[0] if found else "")
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`refused`: why the object is rejected; "": it is admitted. `patch`: its changes."""
+
+    refused: str = ""
+    warnings: tuple[str, ...] = ()
+    patch: tuple[Mapping[str, Any], ...] = ()
 
 
-def _read(review: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    request = mapping(review.get("request"))
-    return request, mapping(request.get("object"))
+class Reviews:
+    """`draw` returns that many random characters, for the names of ConfigMaps."""
+
+    def __init__(self, rules: Rules, *, draw: Callable[[int], str], known: Known) -> None:
+        self._rules, self._draw, self._known = rules, draw, known
+        self._of_kind: dict[str, Callable[[Mapping[str, Any]], Verdict]] = {
+            "Pod": self._pod,
+            "Topology": self._topology,
+            "Queue": self._queue,
+            "PodGroup": self._pod_group,
+        }
+
+    def answer(self, path: str, review: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a review that was sent to one of the paths of kai.api.webhooks."""
+        webhook = BY_PATH[path]
+        request = mapping(review.get("request"))
+        if webhook.mutates:
+            return _answer(request, self._changed_pod(request))
+        if at(request, "object", "metadata", "deletionTimestamp"):
+            return _answer(request, Verdict())  # its finalizers must be removable
+        return _answer(request, self._of_kind[webhook.kind](request))
+
+    # ---- pods ------------------------------------------------------------------------------------
+
+    def _changed_pod(self, request: Mapping[str, Any]) -> Verdict:
+        pod = mapping(request.get("object"))
+        if not self._is_ours(pod):
+            return Verdict()
+        own, requested = text(at(pod, "metadata", "namespace")), text(request.get("namespace"))
+        if own and requested and own != requested:
+            return Verdict(
+                f"error: the namespace from the provided object {own} does not match the namespace"
+                f" {requested}"
+            )
+        try:
+            changed = mutate(pod, self._rules, draw=self._draw)
+        except NotFoundError as error:
+            return Verdict(str(error))
+        return Verdict(patch=tuple(json_patch(pod, changed)))
+
+    def _pod(self, request: Mapping[str, Any]) -> Verdict:
+        pod = mapping(request.get("object"))
+        return Verdict(refusal(pod, self._rules) if self._is_ours(pod) else "")
+
+    def _is_ours(self, pod: Mapping[str, Any]) -> bool:
+        return text(at(pod, "spec", "schedulerName")) == self._rules.scheduler
+
+    # ---- kinds of KAI ----------------------------------------------------------------------------
+
+    def _topology(self, request: Mapping[str, Any]) -> Verdict:
+        return self._of_findings(admission.topology_refusals(mapping(request.get("object"))))
+
+    def _pod_group(self, request: Mapping[str, Any]) -> Verdict:
+        updating = request.get("operation") == "UPDATE"
+        found = pod_groups.check(mapping(request.get("object")), updating=updating)
+        return self._of_findings(found, all_answers=True)
+
+    def _queue(self, request: Mapping[str, Any]) -> Verdict:
+        known = self._known.parents()
+        if request.get("operation") == "DELETE":
+            if known is None or self._rules.as_kai:
+                return Verdict()
+            name = text(at(request, "oldObject", "metadata", "name"))
+            groups = self._known.groups_of(name)
+            return self._of_findings(Queues(known, complete=True).check_deletion(name, groups))
+        queue = mapping(request.get("object"))
+        found = [each for each in admission.queue_refusals(_as_new(queue)) if each.answer]
+        if found:  # KAI repeats its answer as a warning
+            return Verdict(found[0].answer, (found[0].answer,))
+        if self._rules.as_kai:
+            return Verdict()
+        before = at(request, "oldObject")
+        there = () if before is None else self._findings(mapping(before))
+        return self._of_findings(self._findings(queue), accepted={each.code for each in there})
+
+    def _findings(self, queue: Mapping[str, Any]) -> list[Finding]:
+        """Those about a queue among the known ones."""
+        known = self._known.parents()
+        name, parent = text(at(queue, "metadata", "name")), text(at(queue, "spec", "parentQueue"))
+        tree = Queues({**(known or {}), name: parent or None}, complete=known is not None)
+        found = check_queue_object(queue, tree)
+        return [each for each in found if known is not None or each.code not in _BY_OTHERS]
+
+    def _of_findings(
+        self,
+        findings: Iterable[Finding],
+        *,
+        all_answers: bool = False,
+        accepted: Container[str] = (),
+    ) -> Verdict:
+        """Refuses with KAI's answers, the first or all of them, or with the first finding that is
+        refused beyond KAI. `accepted`: codes of findings that the object already had."""
+        refused: list[str] = []
+        warnings: list[str] = []
+        beyond: list[str] = []
+        for each in findings:
+            if each.answer:
+                (refused if each.refused else warnings).append(each.answer)
+            elif not self._rules.as_kai:
+                is_refused = each.code in self._rules.refused and each.code not in accepted
+                (beyond if is_refused else warnings).append(f"{each.message}; {each.fix}")
+        refused = refused or beyond
+        return Verdict("\n".join(refused if all_answers else refused[:1]), tuple(warnings))
 
 
-def _is_ours(pod: Mapping[str, Any], rules: Rules) -> bool:
-    return text(at(pod, "spec", "schedulerName")) == rules.scheduler
+def _as_new(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The object without a resourceVersion, as checks take one with it for accepted."""
+    metadata = {**mapping(manifest.get("metadata")), "resourceVersion": ""}
+    return {**manifest, "metadata": metadata}
 
 
-def _check_namespace(request: Mapping[str, Any], pod: Mapping[str, Any]) -> None:
-    own, requested = text(at(pod, "metadata", "namespace")), text(request.get("namespace"))
-    if own and requested and own != requested:
-        raise NotFoundError(
-            f"error: the namespace from the provided object {own} does not match the namespace"
-            f" {requested}"
-        )
-
-
-def _answer(request: Mapping[str, Any], refused: str = "", **more: Any) -> dict[str, Any]:
-    response: dict[str, Any] = {"uid": text(request.get("uid")), "allowed": not refused, **more}
-    if refused:
-        response["status"] = {"code": 403, "reason": "Forbidden", "message": refused}
+def _answer(request: Mapping[str, Any], verdict: Verdict) -> dict[str, Any]:
+    response: dict[str, Any] = {"uid": text(request.get("uid")), "allowed": not verdict.refused}
+    if verdict.refused:
+        reason = {"code": 403, "reason": "Forbidden", "message": verdict.refused}
+        response["status"] = reason
+    if verdict.patch:
+        encoded = base64.b64encode(json.dumps(verdict.patch).encode()).decode()
+        response |= {"patchType": "JSONPatch", "patch": encoded}
+    if verdict.warnings:
+        response["warnings"] = [each[:_LONGEST_WARNING] for each in verdict.warnings]
     return {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",

@@ -11,19 +11,27 @@ from kai.api.reading import at, objects
 from kai.controllers.sharing import fraction_container, shares_gpus
 from kai.errors import NotFoundError
 
+REFUSED_BEYOND_KAI = frozenset(
+    ("queue-cycle", "queue-parent-unknown", "queue-quota-above-limit", "queue-in-use")
+)
+"""Codes of `kai lint` that our webhooks refuse, and KAI's accept."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """`scheduler`: pods of other schedulers are not changed. `sharing`: pods may request fractions
     of GPUs. `hami`: their containers get the memory limit that HAMi-core reads. `blocks_devices`:
     containers without a GPU see none (spec 6 C20). `runtime_class`: for pods with a GPU fraction
-    that name none; "": nothing is set (spec 6 C21)."""
+    that name none; "": nothing is set (spec 6 C21). `refused`: codes of findings that are refused,
+    although KAI accepts them; other findings are warnings. `as_kai`: KAI's verdicts and words."""
 
     scheduler: str = keys.SCHEDULER_NAME
     sharing: bool = True
     hami: bool = False
     blocks_devices: bool = False
     runtime_class: str = "nvidia"
+    refused: frozenset[str] = REFUSED_BEYOND_KAI
+    as_kai: bool = False
 
 
 def without_device(pod: Mapping[str, Any]) -> Iterator[tuple[str, int, Mapping[str, Any]]]:

@@ -4,30 +4,47 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kai.controllers.admission import Rules, mutation, validation
+import pytest
+
+from kai.controllers.admission import Known, Reviews, Rules
+
+MUTATE, VALIDATE = "/mutate--v1-pod", "/validate--v1-pod"
+QUEUES = "/validate-scheduling-run-ai-v2-queue"
+POD_GROUPS = "/validate-scheduling-run-ai-v2alpha2-podgroup"
+TOPOLOGIES = "/validate-kai-scheduler-v1alpha1-topology"
+ALLOWED = {"uid": "u1", "allowed": True}
 
 
-def review(annotations: dict[str, str], *, namespace: str = "team", **spec: Any) -> dict[str, Any]:
-    pod = {
+class Cluster(Known):
+    """Queues with their parents, and the queue of each pod group."""
+
+    def __init__(self, parents: Mapping[str, str | None], groups: Mapping[str, str]) -> None:
+        self._parents, self._groups = parents, groups
+
+    def parents(self) -> Mapping[str, str | None]:
+        return self._parents
+
+    def groups_of(self, queue: str) -> Iterable[str]:
+        return [name for name, own in self._groups.items() if own == queue]
+
+
+def answered(path: str, request: Any, known: Known | None = None, **rules: Any) -> dict[str, Any]:
+    reviews = Reviews(Rules(**rules), draw=lambda length: "x" * length, known=known or Known())
+    answer = reviews.answer(path, {"request": request})
+    assert (answer["apiVersion"], answer["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
+    response: dict[str, Any] = answer["response"]
+    return response
+
+
+def pod(annotations: dict[str, str], *, namespace: str = "team", **spec: Any) -> dict[str, Any]:
+    made = {
         "metadata": {"name": "p", "namespace": "team", "annotations": annotations},
         "spec": {"schedulerName": "kai-scheduler", "containers": [{"name": "main"}], **spec},
     }
-    return {"request": {"uid": "u1", "namespace": namespace, "object": pod}}
-
-
-def mutated(given: dict[str, Any]) -> dict[str, Any]:
-    answer = mutation(given, Rules(), draw=lambda length: "x" * length)
-    assert (answer["apiVersion"], answer["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
-    response: dict[str, Any] = answer["response"]
-    assert response["uid"] == "u1"
-    return response
-
-
-def validated(given: dict[str, Any]) -> dict[str, Any]:
-    response: dict[str, Any] = validation(given, Rules())["response"]
-    return response
+    return {"uid": "u1", "namespace": namespace, "object": made}
 
 
 def refusal(message: str) -> dict[str, Any]:
@@ -35,12 +52,13 @@ def refusal(message: str) -> dict[str, Any]:
     return {"uid": "u1", "allowed": False, "status": status}
 
 
-ALLOWED = {"uid": "u1", "allowed": True}
+# ---- pods ----------------------------------------------------------------------------------------
 
 
 def test_a_pod_that_shares_is_admitted_with_a_patch() -> None:
-    response = mutated(review({"gpu-fraction": "0.5"}))
-    assert (response["allowed"], response["patchType"]) == (True, "JSONPatch")
+    response = answered(MUTATE, pod({"gpu-fraction": "0.5"}))
+    assert (response["uid"], response["allowed"]) == ("u1", True)
+    assert response["patchType"] == "JSONPatch"
     operations = json.loads(base64.b64decode(response["patch"]))
     assert operations[0] == {
         "op": "add",
@@ -50,30 +68,246 @@ def test_a_pod_that_shares_is_admitted_with_a_patch() -> None:
 
 
 def test_a_pod_without_a_part_of_a_gpu_is_admitted_unchanged() -> None:
-    assert mutated(review({})) == ALLOWED
-    assert validated(review({"gpu-fraction": "0.5"})) == ALLOWED
+    assert answered(MUTATE, pod({})) == ALLOWED
+    assert answered(VALIDATE, pod({"gpu-fraction": "0.5"})) == ALLOWED
 
 
 def test_pods_of_other_schedulers_are_unchanged() -> None:
-    others = review({"gpu-fraction": "2", "mps": "true"}, schedulerName="default-scheduler")
-    assert mutated(others) == ALLOWED
-    assert validated(others) == ALLOWED
+    others = pod({"gpu-fraction": "2", "mps": "true"}, schedulerName="default-scheduler")
+    assert answered(MUTATE, others) == ALLOWED
+    assert answered(VALIDATE, others) == ALLOWED
 
 
 def test_a_pod_is_refused_with_the_first_reason() -> None:
     message = "cannot request both GPU and GPU memory"
-    assert validated(review({"gpu-fraction": "2", "gpu-memory": "0"})) == refusal(message)
+    both = pod({"gpu-fraction": "2", "gpu-memory": "0"})
+    assert answered(VALIDATE, both) == refusal(message)
     message = "failed to get fraction container ref: container with name b not found for fraction"
-    missing = review({"gpu-fraction": "0.5", "gpu-fraction-container-name": "b"})
-    assert mutated(missing) == refusal(f"{message} request")
+    missing = pod({"gpu-fraction": "0.5", "gpu-fraction-container-name": "b"})
+    assert answered(MUTATE, missing) == refusal(f"{message} request")
+
+
+def test_a_wrong_fraction_is_named_with_what_to_write() -> None:
+    kais = "gpu-fraction annotation value must be a positive number smaller than 1.0"
+    given = pod({"gpu-fraction": "1.5"})
+    assert answered(VALIDATE, given, as_kai=True) == refusal(kais)
+    assert answered(VALIDATE, given) == refusal(
+        f"{kais}: gpu-fraction '1.5' is not; write gpu-fraction-num-devices: 2 and a fraction of"
+        " each, 0.75"
+    )
 
 
 def test_a_pod_of_another_namespace_than_the_request_is_refused() -> None:
-    assert mutated(review({}, namespace="other")) == refusal(
+    assert answered(MUTATE, pod({}, namespace="other")) == refusal(
         "error: the namespace from the provided object team does not match the namespace other"
     )
 
 
+def test_the_finalizers_of_an_invalid_pod_can_be_removed_while_it_is_deleted() -> None:
+    invalid = pod({"gpu-fraction": "2"})
+    assert answered(VALIDATE, invalid)["allowed"] is False
+    invalid["object"]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert answered(VALIDATE, invalid) == ALLOWED
+
+
 def test_an_invalid_review_is_allowed() -> None:
-    assert mutation({}, Rules(), draw=str)["response"] == {"uid": "", "allowed": True}
-    assert validation({"request": 3}, Rules())["response"] == {"uid": "", "allowed": True}
+    for path in (MUTATE, VALIDATE, QUEUES, POD_GROUPS, TOPOLOGIES):
+        response = answered(path, 3)
+        assert response["uid"] == ""
+    assert answered(MUTATE, {})["allowed"] is True
+
+
+# ---- queues --------------------------------------------------------------------------------------
+
+FREE = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+RESOURCES = {"cpu": FREE, "gpu": FREE, "memory": FREE}
+TEAMS = Cluster({"all": None, "a": "all", "b": "all"}, {"train": "a", "serve": "a"})
+
+
+def queue(name: str, parent: str = "", **resources: Any) -> dict[str, Any]:
+    spec: dict[str, Any] = {"resources": {**RESOURCES, **resources}}
+    if parent:
+        spec["parentQueue"] = parent
+    made = {"metadata": {"name": name}, "spec": spec}
+    return {"uid": "u1", "operation": "CREATE", "object": made}
+
+
+def changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    return {**after, "operation": "UPDATE", "oldObject": before["object"]}
+
+
+def deleted(name: str) -> dict[str, Any]:
+    old = {"metadata": {"name": name}, "spec": {"resources": RESOURCES}}
+    return {"uid": "u1", "operation": "DELETE", "object": None, "oldObject": old}
+
+
+def test_a_queue_needs_resources_as_with_kai() -> None:
+    bare = {"uid": "u1", "operation": "CREATE", "object": {"metadata": {"name": "q"}, "spec": {}}}
+    told = {"warnings": ["resources must be specified"]}
+    assert answered(QUEUES, bare) == {**refusal("resources must be specified"), **told}
+
+
+def test_a_valid_queue_is_admitted() -> None:
+    assert answered(QUEUES, queue("c", "all"), TEAMS) == ALLOWED
+
+
+def test_a_queue_below_a_missing_parent_is_refused() -> None:
+    given = queue("c", "departement")
+    found = answered(QUEUES, given, TEAMS)
+    assert found == refusal(
+        "there is no queue departement, the parent of queue c; add it first: KAI ignores a queue if"
+        " its parent does not exist"
+    )
+    assert answered(QUEUES, given, TEAMS, as_kai=True) == ALLOWED
+    assert answered(QUEUES, given)["allowed"] is True  # the queues are not known yet
+
+
+def test_a_queue_that_becomes_its_own_ancestor_is_refused() -> None:
+    found = answered(QUEUES, changed(queue("all"), queue("all", "b")), TEAMS)
+    assert found["status"]["message"].startswith("queue all is its own ancestor")
+
+
+def test_a_limit_below_the_quota_is_refused() -> None:
+    found = answered(QUEUES, queue("c", "all", gpu={"quota": 8, "limit": 4}), TEAMS)
+    assert found["status"]["message"].startswith("the quota is 8, above the limit 4")
+
+
+def test_findings_may_be_warnings_instead() -> None:
+    found = answered(QUEUES, queue("c", "x"), TEAMS, refused=frozenset())
+    assert found["allowed"] is True
+    (warning,) = found["warnings"]
+    assert warning.startswith("there is no queue x, the parent of queue c; add it first: KAI")
+
+
+def test_a_change_of_a_queue_that_was_wrong_before_is_admitted() -> None:
+    orphan = queue("c", "gone")
+    larger = queue("c", "gone", gpu={"quota": 2, "limit": -1})
+    found = answered(QUEUES, changed(orphan, larger), TEAMS)
+    assert found["allowed"] is True
+    assert found["warnings"][0].startswith("there is no queue gone")
+
+
+def test_a_queue_with_pods_or_children_is_not_deleted() -> None:
+    assert answered(QUEUES, deleted("b"), TEAMS) == ALLOWED
+    assert answered(QUEUES, deleted("a"), TEAMS) == refusal(
+        "queue a still has pods, which would wait or run without a queue: those of serve, train;"
+        " delete them, or move them to another queue, first"
+    )
+    assert answered(QUEUES, deleted("all"), TEAMS) == refusal(
+        "queue all has child queues, which KAI ignores without their parent; delete a, b first"
+    )
+    assert answered(QUEUES, deleted("all"), TEAMS, as_kai=True) == ALLOWED
+    assert answered(QUEUES, deleted("all")) == ALLOWED  # the queues are not known yet
+
+
+# ---- pod groups and topologies -------------------------------------------------------------------
+
+
+def group(spec: dict[str, Any], operation: str = "CREATE") -> dict[str, Any]:
+    made = {"metadata": {"name": "g", "namespace": "team"}, "spec": {"queue": "a", **spec}}
+    return {"uid": "u1", "operation": operation, "object": made}
+
+
+def part(name: str, parent: str = "", **minimums: int) -> dict[str, Any]:
+    return {"name": name, **({"parent": parent} if parent else {}), **minimums}
+
+
+BOTH = (
+    "minMember and minSubGroup are mutually exclusive: set minMember (3) to schedule a fixed number"
+    " of pods, or set minSubGroup to require a minimum number of child SubGroups, but not both"
+)
+LEAF = 'subgroup "a": minSubGroup cannot be set on a leaf SubGroup (no child SubGroups)'
+INNER = (
+    'subgroup "p": minMember cannot be set on a mid-level SubGroup (has child SubGroups); use'
+    " minSubGroup instead"
+)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"minMember": 3, "minSubGroup": 1}, BOTH),
+        (
+            {"minMember": 3, "minSubGroup": 1, "subGroups": [part("a"), part("a")]},
+            BOTH,  # the first mistake only
+        ),
+        (
+            {"subGroups": [part("a", minMember=1), part("a", minMember=1)]},
+            "duplicate subgroup name a",
+        ),
+        ({"subGroups": [part("a", "z", minMember=1)]}, "parent z of a was not found"),
+        (
+            {"subGroups": [part("a", "b", minSubGroup=1), part("b", "a", minSubGroup=1)]},
+            "cycle detected in subgroups",
+        ),
+        (
+            {"subGroups": [part("b", minMember=1), part("a", minMember=1, minSubGroup=1)]},
+            'subgroup "a": minMember and minSubGroup are mutually exclusive',
+        ),
+        ({"subGroups": [part("a")]}, "subgroup a: minMember is required"),
+        ({"subGroups": [part("a", minSubGroup=1)]}, f"{LEAF}\nsubgroup a: minMember is required"),
+        (
+            {"subGroups": [part("b"), part("p", minMember=2), part("a", "p", minMember=1)]},
+            f"subgroup b: minMember is required\n{INNER}",
+        ),
+    ],
+)
+def test_a_pod_group_with_wrong_subgroups_is_refused(spec: dict[str, Any], message: str) -> None:
+    assert answered(POD_GROUPS, group(spec)) == refusal(message)
+
+
+@pytest.mark.parametrize(
+    ("spec", "warnings"),
+    [
+        ({"minMember": 3}, []),
+        ({"minMember": 0}, []),
+        ({"minSubGroup": 0}, []),
+        ({"minSubGroup": 2}, ["minSubGroup (2) exceeds the number of direct child SubGroups (0)"]),
+        (
+            {"minSubGroup": 2, "subGroups": [part("p"), part("a", "p", minMember=1)]},
+            ["minSubGroup (2) exceeds the number of direct child SubGroups (1)"],
+        ),
+        (
+            {"subGroups": [part("p", minSubGroup=2), part("a", "p", minMember=1)]},
+            ['subgroup "p": minSubGroup (2) exceeds the number of direct child SubGroups (1)'],
+        ),
+    ],
+)
+def test_a_pod_group_that_never_starts_is_admitted_with_a_warning(
+    spec: dict[str, Any], warnings: list[str]
+) -> None:
+    expected = {**ALLOWED, "warnings": warnings} if warnings else ALLOWED
+    assert answered(POD_GROUPS, group(spec)) == expected
+
+
+def test_existing_pods_groups_may_keep_a_minimum_that_new_ones_may_not_have() -> None:
+    spec = {"subGroups": [part("p", minMember=2), part("a", "p", minMember=1)]}
+    assert answered(POD_GROUPS, group(spec)) == refusal(INNER)
+    assert answered(POD_GROUPS, group(spec, "UPDATE")) == {**ALLOWED, "warnings": [INNER]}
+
+
+@pytest.mark.parametrize(
+    ("levels", "reasons"),
+    [
+        ([("zone", "z"), ("rack", "r"), ("host", "")], ""),
+        ([("zone", ""), ("rack", "")], ""),
+        (
+            [("zone", "z"), ("rack", "z")],
+            "aliases must be unique within the topology; duplicated: [z]",
+        ),
+        (
+            [("zone", "rack"), ("rack", "r")],
+            "an alias must not equal a nodeLabel; conflicting: [rack]",
+        ),
+        (
+            [("zone", "x"), ("rack", "x"), ("host", "zone")],
+            "aliases must be unique within the topology; duplicated: [x]; an alias must not equal a"
+            " nodeLabel; conflicting: [zone]",
+        ),
+    ],
+)
+def test_aliases_of_a_topology_are_unique(levels: list[tuple[str, str]], reasons: str) -> None:
+    listed = [{"nodeLabel": label, "alias": alias} for label, alias in levels]
+    given = {"uid": "u1", "object": {"metadata": {"name": "t"}, "spec": {"levels": listed}}}
+    expected = refusal(f"invalid topology aliases: {reasons}") if reasons else ALLOWED
+    assert answered(TOPOLOGIES, given) == expected

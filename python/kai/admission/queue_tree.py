@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kai.admission import queues
-from kai.admission.finding import Finding, Path, error, warning
+from kai.admission.finding import Finding, Path, error, refusal, warning
 from kai.api import defaults
 from kai.api.reading import at, mapping, text
 
@@ -83,6 +83,24 @@ class Queues:
                 found.append(leaf)
         return found
 
+    def check_deletion(self, name: str, groups: Iterable[str]) -> Iterator[Finding]:
+        """Checks that nothing is left in a queue that is deleted. `groups`: its pod groups."""
+        if children := sorted(child for child, above in self.parents.items() if above == name):
+            yield refusal(
+                "queue-in-use",
+                ("metadata", "name"),
+                f"queue {name} has child queues, which KAI ignores without their parent",
+                f"delete {_some(children)} first",
+            )
+        if there := sorted(groups):
+            yield refusal(
+                "queue-in-use",
+                ("metadata", "name"),
+                f"queue {name} still has pods, which would wait or run without a queue: those of"
+                f" {_some(there)}",
+                "delete them, or move them to another queue, first",
+            )
+
 
 def _parents(manifests: Iterable[Mapping[str, Any]]) -> dict[str, str | None]:
     return {
@@ -111,11 +129,12 @@ def check_queue_object(queue: Mapping[str, Any], known: Queues) -> Iterator[Find
         )
     elif parent and parent not in known.parents:
         make = error if known.complete else warning
+        where = "" if known.complete else " in the given files"
         yield make(
             "queue-parent-unknown",
             ("spec", "parentQueue"),
-            f"the parent {parent} of queue {name} is not in the given queues",
-            "add it: KAI ignores a queue if its parent does not exist",
+            f"there is no queue {parent}{where}, the parent of queue {name}",
+            "add it first: KAI ignores a queue if its parent does not exist",
         )
     if any(queues.queue_refusals(queue)):
         return
@@ -127,6 +146,10 @@ def check_queue_object(queue: Mapping[str, Any], known: Queues) -> Iterator[Find
     for resource in queues.RESOURCES:
         if resource in resources and not mapping(resources[resource]).get("limit"):
             yield _no_limit(name, [resource], ("spec", "resources", resource))
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _no_parent(name: str) -> str:

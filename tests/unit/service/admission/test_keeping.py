@@ -1,0 +1,163 @@
+"""The Secret and the registrations of the webhooks, kept by several replicas."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from collections.abc import Awaitable, Callable
+from io import StringIO
+
+import pytest
+
+pytest.importorskip("cryptography")
+
+from fake_api import FakeApi, QuickClock, status
+from kept_objects import SECRET, KeptObjects
+
+from kai.controllers.admission.rotation import SETTLE_S
+from kai.service.admission.keeping import Keeping
+from kai.service.admission.options import AdmissionOptions
+from kai.service.admission.pems import ServicePems
+from kai.service.log import Log
+
+DAY = 86400.0
+
+
+class Replicas:
+    """`made[0].look()` is a turn of the first one; all share a clock."""
+
+    def __init__(self, api: FakeApi, number: int = 2) -> None:
+        self.clock, self.log = QuickClock(), StringIO()
+        self.kept = KeptObjects(api)
+        options = AdmissionOptions(lifetime_s=30 * DAY)
+        pems = ServicePems("admission", "kai-scheduler", self.clock.wall, 30 * DAY)
+        self.clients = [api.client(self.clock) for _ in range(number)]
+        self.made = [
+            Keeping(each, options, context(), pems, Log(stream=self.log)) for each in self.clients
+        ]
+
+    async def all_look(self, after: float = 0.0) -> None:
+        self.clock.now += after
+        for each in self.made:
+            await each.look()
+
+
+def context() -> ssl.SSLContext:
+    return ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+
+
+def story(work: Callable[[Replicas], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with FakeApi() as api:
+            replicas = Replicas(api)
+            try:
+                await work(replicas)
+            finally:
+                for each in replicas.clients:
+                    await each.close()
+
+    asyncio.run(run())
+
+
+def test_the_first_replica_makes_a_pair_and_the_others_use_it() -> None:
+    async def work(replicas: Replicas) -> None:
+        replicas.kept.register()
+        assert replicas.made[0].why_unready() != ""
+        await replicas.all_look()
+        assert [each.why_unready() for each in replicas.made] == ["", ""]
+        assert replicas.made[0].ends == replicas.made[1].ends > 0
+        (bundle,) = replicas.kept.bundles
+        assert bundle.startswith(b"-----BEGIN CERTIFICATE-----")
+        assert replicas.kept.policies == {"Fail"}
+        writes = list(replicas.kept.writes)
+        await replicas.all_look(after=DAY)
+        assert replicas.kept.writes == writes
+
+    story(work)
+
+
+def test_two_replicas_that_start_at_once_agree() -> None:
+    async def work(replicas: Replicas) -> None:
+        replicas.kept.register()
+        first, second = replicas.made
+
+        def meanwhile(path: str) -> None:
+            replicas.kept.interfere = lambda path: None
+            name = SECRET.rpartition("/")[2]
+            replicas.kept.put(SECRET, {"kind": "Secret", "metadata": {"name": name}, "data": {}})
+
+        replicas.kept.interfere = meanwhile
+        await first.look()
+        await second.look()
+        assert first.ends == second.ends > 0
+        assert replicas.kept.writes.count(f"PATCH {SECRET}") == 1
+
+    story(work)
+
+
+def test_a_registration_that_comes_later_or_is_reset_is_completed() -> None:
+    async def work(replicas: Replicas) -> None:
+        await replicas.all_look()
+        replicas.kept.register()
+        await replicas.all_look()
+        (bundle,) = replicas.kept.bundles
+        replicas.kept.register()  # an upgrade of the chart
+        assert replicas.kept.policies == {"Ignore"}
+        await replicas.all_look()
+        assert replicas.kept.bundles == {bundle}
+        assert replicas.kept.policies == {"Fail"}
+
+    story(work)
+
+
+def test_a_rotation_keeps_the_used_certificate_trusted() -> None:
+    async def work(replicas: Replicas) -> None:
+        kept = replicas.kept
+        kept.register()
+        await replicas.all_look()
+        ends = replicas.made[0].ends
+        for _ in range(6):
+            await replicas.all_look(after=SETTLE_S)
+        assert replicas.made[0].ends == ends
+        await replicas.all_look(after=21 * DAY)
+        (both,) = kept.bundles
+        assert both.count(b"BEGIN CERTIFICATE") == 2
+        for _ in range(4):
+            await replicas.all_look(after=SETTLE_S)
+        assert replicas.made[0].ends == replicas.made[1].ends > ends
+        (alone,) = kept.bundles
+        assert alone.count(b"BEGIN CERTIFICATE") == 1
+        assert alone.strip() in both
+
+    story(work)
+
+
+def test_a_secret_that_may_not_be_read_is_named_once_and_a_later_turn_succeeds() -> None:
+    async def run() -> None:
+        async with FakeApi() as api:
+            replicas = Replicas(api, 1)
+            replicas.kept.register()
+            api.on("GET", SECRET, status(403, message="secrets is forbidden"))
+            await replicas.all_look()
+            await replicas.all_look()
+            assert "secrets is forbidden" in replicas.made[0].why_unready()
+            lines = replicas.log.getvalue().splitlines()
+            assert [line for line in lines if "forbidden" in line] == lines[:1]
+            api.on("GET", SECRET, replicas.kept._get)
+            await replicas.all_look()
+            assert replicas.made[0].why_unready() == ""
+            await replicas.clients[0].close()
+
+    asyncio.run(run())
+
+
+def test_the_secret_has_no_key_of_an_authority() -> None:
+    async def work(replicas: Replicas) -> None:
+        await replicas.all_look()
+        data = replicas.kept.objects[SECRET]["data"]
+        assert set(data) == {"tls.crt", "tls.key", "ca.crt", "since"}
+        keys = [each for each in data.values() if b"PRIVATE" in base64.b64decode(each)]
+        assert len(keys) == 1
+
+    story(work)
