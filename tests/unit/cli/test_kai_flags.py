@@ -165,6 +165,9 @@ def test_the_binder_reads_its_plugins_and_both_addresses(run: Any) -> None:
     assert (options.volume_seconds, options.cdi, options.hami_core) == (90.0, True, True)
     assert options.listen == ":8081,:8080"
     assert options.resource_reservation_pod_resources == {"requests": {"cpu": "1m"}}
+    assert options.resource_reservation_pod_security_context == CONTEXT
+    assert options.resource_reservation_container_security_context == CONTEXT
+    assert run("binder", "--cdi-enabled=true").options.cdi
     assert run("binder", "--metrics-bind-address", "0").options.listen is None
 
 
