@@ -128,13 +128,14 @@ def _merged(
         if not isinstance(change, Mapping):
             raise InvalidConfigError(f"spec.{member}.{name}: {change!r} is not a mapping")
         entry = every.setdefault(name, _Entry())
-        entry.priority = change.get("priority", entry.priority)
-        entry.enabled = change.get("enabled", entry.enabled)
-        entry.arguments = change.get("arguments", entry.arguments)
-        if not isinstance(entry.priority, int) or not isinstance(entry.enabled, bool):
+        priority = change.get("priority", entry.priority)
+        enabled = change.get("enabled", entry.enabled)
+        if not isinstance(priority, int) or not isinstance(enabled, bool):
             raise InvalidConfigError(
                 f"spec.{member}.{name}: priority must be a whole number, and enabled true or false"
             )
+        entry.priority, entry.enabled = priority, enabled
+        entry.arguments = change.get("arguments", entry.arguments)
     order = sorted(every, key=lambda name: (-every[name].priority, name))
     return {name: every[name].arguments for name in order if every[name].enabled}
 

@@ -116,8 +116,8 @@ async def check_release(client: Client, namespace: str, log: Log) -> None:
             f"no program in namespace {namespace} holds a lease: kubectl get pods -n {namespace} "
             "shows whether they run"
         )
-    for each in held:
-        log.info("a program leads", lease=each["metadata"]["name"], holder=_holder(each))
+    for lease in held:
+        log.info("a program leads", lease=lease["metadata"]["name"], holder=_holder(lease))
 
 
 def _holder(lease: Mapping[str, Any]) -> str:
