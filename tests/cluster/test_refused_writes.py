@@ -241,11 +241,17 @@ def check(kai: Kai, reader: Path, name: str, case: Case, kubectl: Kubectl) -> No
     line = next(each for each in lines if says in each)
     assert " fix=" in line
     assert case.fix in line
-    data = explained(reader, f"{kubectl._namespace}/a")
-    assert case.says in data["explanation"], data
-    assert case.fix in data["explanation"]
-    assert data["explanation"].endswith("tried again.")
-    assert data["waits_for"] == case.waits_for, data
+
+    def is_explained() -> bool:
+        """The next try may have begun; while it is under way, the last one counts as before."""
+        data = explained(reader, f"{kubectl._namespace}/a")
+        assert case.says in data["explanation"], data
+        assert case.fix in data["explanation"], data
+        return bool(data["waits_for"] == case.waits_for) and bool(
+            data["explanation"].endswith("tried again.")
+        )
+
+    until(f"{name} is explained", is_explained, 40)
 
 
 def remove(cluster: Cluster, rules: list[Object]) -> None:

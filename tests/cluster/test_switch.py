@@ -23,6 +23,7 @@ from testcluster import (
     ApiError,
     Client,
     Cluster,
+    Egress,
     Kai,
     Object,
     install,
@@ -33,7 +34,7 @@ from testcluster import (
     temporary_cluster,
 )
 from testcluster.kais_programs import NAMESPACE, OPERATOR, PROGRAMS, KaisPrograms
-from testcluster.services import Egress, Services
+from testcluster.services import Services
 
 from kai.api import keys
 
@@ -120,7 +121,7 @@ async def stop_everything_at_once(
     await asyncio.to_thread(cluster.kubectl, *scale, "--replicas=0")
     stopped = asyncio.get_running_loop().time()
     while asyncio.get_running_loop().time() < stopped + PATIENCE_S:
-        if not any([await kais.runs(each) for each in (OPERATOR, *PROGRAMS)]):
+        if await kais.have_ended():
             break
         await asyncio.to_thread(cluster.kubectl, *scale, "--replicas=0")  # the operator undoes it
         await asyncio.sleep(0.5)

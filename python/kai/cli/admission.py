@@ -132,7 +132,7 @@ def codes(_: click.Context, option: click.Parameter, text: str | None) -> frozen
     "--certificate-days",
     "days",
     metavar="DAYS",
-    type=click.FloatRange(min=0.01, max=3650),
+    type=click.FloatRange(min=0.001, max=3650),
     default=365.0,
     show_default=True,
     help="Lifetime of a certificate; it is replaced when a third is left.",

@@ -40,6 +40,7 @@ def deployment(
     container = running.container(
         image,
         *("run", ADMISSION, "--namespace", "$(NAMESPACE)"),
+        *("--webhook-addr", f":{webhooks.PORT}"),
         *("--listen-address", f":{running.PORT}"),
         *arguments,
         resources={"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"memory": "256Mi"}},

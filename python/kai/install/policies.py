@@ -104,7 +104,8 @@ _OF_QUEUES = (
     Rule(
         "queue-cycle",
         "!has(object.spec.parentQueue) || object.spec.parentQueue != object.metadata.name",
-        "queue {object.metadata.name} is its own parent; write a parent that is not below it",
+        "queue {object.metadata.name} is its own ancestor, through the parent queue"
+        ' "{object.metadata.name}"; write a parent that is not below the queue',
     ),
     *(
         Rule(
@@ -198,14 +199,14 @@ _OF_TOPOLOGIES = (
         "topology-alias",
         "variables.twice.size() == 0",
         answers.ALIASES.format(
-            reasons=answers.ALIASES_TWICE.format(aliases="{variables.twice.join(' ')}")
+            reasons=answers.ALIASES_TWICE.format(aliases="{variables.twice[0]}")
         ),
     ),
     Rule(
         "topology-alias",
         "variables.conflicts.size() == 0",
         answers.ALIASES.format(
-            reasons=answers.ALIASES_OF_LABELS.format(aliases="{variables.conflicts.join(' ')}")
+            reasons=answers.ALIASES_OF_LABELS.format(aliases="{variables.conflicts[0]}")
         ),
     ),
 )

@@ -133,7 +133,10 @@ def _under_way(facts: PodFacts, attempt: Attempt, failed: Attempt | None) -> Wai
     if look := waiting_words(attempt.text):
         sentence += f" {look}."
     if failed is not None:
-        sentence += f" The try before failed{_ago(facts, failed)}: {in_words(failed.text).why}."
+        why, fix = in_words(failed.text)
+        sentence += f" The try before failed{_ago(facts, failed)}: {why}."
+        if refusal(failed.text, inside=True) is not None:  # it may refuse this try as well
+            sentence += f" {fix}."
     reserves = "reservation pod" in attempt.text
     return WaitsFor("gpu_reservation" if reserves else "binding", sentence)
 

@@ -1,14 +1,16 @@
 """A real Kubernetes API server with simulated nodes, for tests (docs/internals/cluster.md)."""
 
-from .admission import Admission
+from .admission import MUTATE, Admission
 from .arguments import Options
 from .client import ApiError, Client, Object, path_of, together
 from .cluster import Cluster, temporary_cluster
 from .containers import Containers
+from .egress import Egress
 from .errors import ClusterError, UnavailableError
 from .faults import EVERYTHING, WATCHES, WRITES, Fault, Match
 from .history import History, Watcher
 from .load import Cost, measured
+from .machine import Machine
 from .objects import job, namespace, node, pod, pod_spec, queue
 from .ports import free_ports
 from .processes import Usage
@@ -22,6 +24,7 @@ from .zones import install_zones, remove_zones, zones
 __all__ = [
     "BINDINGS",
     "EVERYTHING",
+    "MUTATE",
     "NAMESPACE",
     "SHORT_LEASE",
     "WATCHES",
@@ -33,11 +36,13 @@ __all__ = [
     "ClusterError",
     "Containers",
     "Cost",
+    "Egress",
     "Fault",
     "FaultProxy",
     "History",
     "Kai",
     "Kubectl",
+    "Machine",
     "Match",
     "Object",
     "Options",

@@ -8,6 +8,8 @@ from pathlib import Path
 
 HOST = "127.0.0.1"
 STAGES = Path(__file__).parent / "stages.yaml"
+MACHINE_LABEL = "kai.test/machine"
+"""Nodes with this label are machines that run programs (machine/). The others are simulated."""
 
 CONTROLLERS = (
     "cronjob-controller",
@@ -146,7 +148,7 @@ def kwok(folder: Path, ports: Mapping[str, int]) -> list[str]:
     return [
         f"--kubeconfig={folder}/kwok.kubeconfig",
         f"--config={config}",
-        "--manage-all-nodes=true",
+        f"--manage-nodes-with-label-selector=!{MACHINE_LABEL}",
         "--cidr=10.128.0.0/9",
         "--node-ip=10.0.0.1",
         "--node-lease-duration-seconds=200",

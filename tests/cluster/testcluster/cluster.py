@@ -35,6 +35,7 @@ from . import arguments, programs
 from .arguments import HOST, Options
 from .client import Client
 from .errors import ClusterError
+from .kubeconfig import kubeconfig
 from .pki import make_certificates
 from .ports import free_ports
 from .processes import Process, Usage
@@ -283,17 +284,8 @@ class Cluster:
 
     def _write_kubeconfig(self, path: Path, user: Mapping[str, str], server: str = "") -> None:
         ca = base64.b64encode((self.pki / "ca.crt").read_bytes()).decode()
-        cluster = {"server": server or self.server, "certificate-authority-data": ca}
-        context = {"cluster": "test", "user": "user", "namespace": "default"}
-        config = {  # JSON, which every reader of YAML accepts
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "test", "cluster": cluster}],
-            "users": [{"name": "user", "user": dict(user)}],
-            "contexts": [{"name": "test", "context": context}],
-            "current-context": "test",
-        }
-        _write_private(path, json.dumps(config, indent=1) + "\n")
+        authority = {"certificate-authority-data": ca}
+        _write_private(path, kubeconfig(server or self.server, authority, user))
 
     def _start_guard(self) -> None:
         """A process that stops the cluster once the pipe from this process is closed."""

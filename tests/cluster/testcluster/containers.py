@@ -23,6 +23,8 @@ from pathlib import Path
 from types import TracebackType
 
 from .client import ApiError, Client, Object, path_of
+from .machine.data import Data
+from .machine.environment import variables_of
 
 KUBERNETES_OWN = "default-scheduler"
 PAUSE_S = 0.2
@@ -95,7 +97,8 @@ class Containers:
         name, container = pod["metadata"]["name"], pod["spec"]["containers"][0]
         command = [*container["command"], *container.get("args", ())]
         assert command[:2] == ["python", "-m"], f"pod {name}: {command} cannot be run"
-        own = self.environments[name] = await self._variables(container)
+        data = Data(self._api, self._namespace)
+        own = self.environments[name] = await variables_of(container, pod, data)
         with open(self._logs / f"{name}.log", "wb") as log:
             process = await asyncio.create_subprocess_exec(
                 *(self._python, "-c", RUN, name, *command[2:]),
@@ -118,21 +121,3 @@ class Containers:
             await self._api.patch(
                 path_of("Pod", self._namespace, name), {"metadata": {"annotations": annotations}}
             )
-
-    async def _variables(self, container: Object) -> dict[str, str]:
-        """In the kubelet's order: those of `env` override those of `envFrom`."""
-        found: dict[str, str] = {}
-        for each in container.get("envFrom", ()):
-            found |= await self._data(each["configMapRef"])
-        for each in container.get("env", ()):
-            if source := each.get("valueFrom"):
-                reference = source["configMapKeyRef"]
-                found[each["name"]] = (await self._data(reference))[reference["key"]]
-            else:
-                found[each["name"]] = each.get("value", "")
-        return found
-
-    async def _data(self, reference: Mapping[str, str]) -> Mapping[str, str]:
-        path = path_of("ConfigMap", self._namespace, reference["name"])
-        data: Mapping[str, str] = (await self._api.get(path)).get("data", {})
-        return data

@@ -90,6 +90,12 @@ class KaisPrograms:
         self.check()
         return set(names) <= await self._apps("Running")
 
+    async def have_ended(self) -> bool:
+        """Whether no pod of a program exists, also none that ends: the operator works until its pod
+        is gone."""
+        self.check()
+        return not await self._apps()
+
     async def are_registered(self) -> bool:
         self.check()
         paths = map(path_of_registration, self.registrations)

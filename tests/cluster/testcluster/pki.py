@@ -8,6 +8,7 @@ system:masters. `service-accounts.key` signs the tokens of service accounts.
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from pathlib import Path
 
 from .errors import ClusterError
@@ -69,3 +70,15 @@ def _openssl(folder: Path, *arguments: str, stdin: str = "") -> None:
         raise ClusterError("the openssl command is missing") from None
     if done.returncode:
         raise ClusterError(f"openssl {arguments[0]}: {done.stderr.strip()}")
+
+
+def self_signed(host: str) -> tuple[bytes, bytes]:
+    """The certificate of a server of this name, signed by itself, and its key."""
+    with tempfile.TemporaryDirectory() as folder:
+        _openssl(
+            Path(folder),
+            *("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "3650"),
+            *("-subj", f"/CN={host}", "-addext", f"subjectAltName=DNS:{host}"),
+            *("-keyout", "key", "-out", "certificate"),
+        )
+        return Path(folder, "certificate").read_bytes(), Path(folder, "key").read_bytes()

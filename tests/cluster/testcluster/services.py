@@ -1,90 +1,56 @@
-"""Webhooks by `service:`, without root and without a network of services.
+"""Webhooks by `service:`, answered by functions of a test.
 
     with Egress() as egress, temporary_cluster(egress.options()) as cluster:
         async with Services(cluster, egress) as services:
-            services.serve("kai-scheduler", "admission", {"/mutate--v1-pod": review})
+            await services.serve("kai-scheduler", "admission", {"/mutate--v1-pod": review})
             services.refuse("kai-scheduler", "admission")    # scaled to nothing
 
-The API server sends its calls of services through an HTTP CONNECT proxy on a Unix socket
-(`--egress-selector-config-file`). The proxy finds the Service by its address, and connects to the
-program that serves it, or refuses the connection if none does.
+A service here has no selector: pods of a machine (machine/) serve the services that have one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import json
-import shutil
+import functools
 import ssl
-import tempfile
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 from aiohttp import web
 
-from .arguments import Options
 from .client import Object, collection_of
 from .cluster import Cluster
+from .egress import Backend, Egress
 from .pki import make_server
 
 Review = Callable[[Object], Object]
 """From an AdmissionReview with a request to one with a response."""
 
 
-class Egress:
-    """The socket and its configuration. A Unix socket's path must be short."""
-
-    def __enter__(self) -> Egress:
-        self.folder = Path(tempfile.mkdtemp(prefix="kai-egress-"))
-        self.socket = self.folder / "socket"
-        self._config = self.folder / "egress.json"
-        connection = {
-            "proxyProtocol": "HTTPConnect",
-            "transport": {"uds": {"udsName": str(self.socket)}},
-        }
-        self._config.write_text(
-            json.dumps(
-                {
-                    "apiVersion": "apiserver.k8s.io/v1beta1",
-                    "kind": "EgressSelectorConfiguration",
-                    "egressSelections": [{"name": "cluster", "connection": connection}],
-                }
-            )
-        )
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def options(self, **more: Any) -> Options:
-        return Options(server_arguments=(f"--egress-selector-config-file={self._config}",), **more)
-
-
+@dataclass
 class _Program:
     """A service and its program. `is_up`: it accepts connections."""
 
-    def __init__(self, address: str, runner: web.AppRunner, socket: Path) -> None:
-        self.address, self.runner, self.socket = address, runner, socket
-        self.is_up = True
-        self.open = set[asyncio.StreamWriter]()
+    address: str
+    backend: Backend
+    is_up: bool = True
 
 
 class Services:
-    """`reviews`: the number of reviews by path. `refused`: how many connections were refused."""
+    """`reviews`: the number of reviews by path."""
 
     def __init__(self, cluster: Cluster, egress: Egress) -> None:
         self.reviews = dict[str, int]()
-        self.refused = 0
         self._cluster, self._egress = cluster, egress
         self._programs = dict[tuple[str, str], _Program]()
-        self._server: asyncio.Server | None = None
-        self._relays = set[asyncio.Task[None]]()
+        self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Services:
-        self._server = await asyncio.start_unix_server(self._accept, str(self._egress.socket))
+        await self._stack.enter_async_context(self._egress.routed(self._route))
         return self
 
     async def __aexit__(
@@ -93,13 +59,7 @@ class Services:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in self._relays:
-            task.cancel()
-        await asyncio.gather(*self._relays, return_exceptions=True)
-        for program in self._programs.values():
-            await program.runner.cleanup()
+        await self._stack.aclose()
 
     async def serve(self, namespace: str, name: str, reviews: Mapping[str, Review]) -> None:
         """Creates the service, and a program that answers on these paths."""
@@ -121,17 +81,18 @@ class Services:
         tls.load_cert_chain(*pair)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
-        socket = self._egress.folder / f"{len(self._programs)}"
-        await web.UnixSite(runner, str(socket), ssl_context=tls).start()
+        self._stack.push_async_callback(runner.cleanup)
+        socket = str(self._egress.folder / f"{len(self._programs)}")
+        await web.UnixSite(runner, socket, ssl_context=tls).start()
         address = f"{made['spec']['clusterIP']}:443"
-        self._programs[namespace, name] = _Program(address, runner, socket)
+        backend = Backend(functools.partial(asyncio.open_unix_connection, socket))
+        self._programs[namespace, name] = _Program(address, backend)
 
     def refuse(self, namespace: str, name: str) -> None:
         """No pod of the program is left: its connections end, and new ones are refused."""
         program = self._programs[namespace, name]
         program.is_up = False
-        for each in program.open:
-            each.close()
+        program.backend.cut()
 
     def accept(self, namespace: str, name: str) -> None:
         self._programs[namespace, name].is_up = True
@@ -151,44 +112,11 @@ class Services:
 
         return handle
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._relays.add(task)
-        try:
-            await self._connect(reader, writer)
-        except (asyncio.CancelledError, ConnectionError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            self._relays.discard(task)
-            writer.close()
-
-    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        target = head.split(" ")[1]
-        program = next((p for p in self._programs.values() if p.address == target), None)
-        if program is None or not program.is_up:
-            self.refused += 1
-            writer.write(b"HTTP/1.1 503 connection refused\r\nContent-Length: 0\r\n\r\n")
-            await writer.drain()
-            return
-        inner_reader, inner_writer = await asyncio.open_unix_connection(str(program.socket))
-        program.open.add(writer)
-        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
-        try:
-            await asyncio.gather(_copy(reader, inner_writer), _copy(inner_reader, writer))
-        finally:
-            program.open.discard(writer)
-            inner_writer.close()
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-    finally:
-        writer.close()
+    async def _route(self, address: str) -> Backend | None:
+        for program in self._programs.values():
+            if program.address == address and program.is_up:
+                return program.backend
+        return None
 
 
 def allowed(review: Object) -> Object:

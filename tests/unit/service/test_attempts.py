@@ -208,6 +208,15 @@ def test_a_try_after_a_failure_names_both() -> None:
     )
 
 
+def test_a_try_after_a_refusal_has_the_fix_of_the_rule() -> None:
+    refused = 'pods "r" is forbidden: exceeded quota: small, requested: pods=1, used: pods=0'
+    pod, events = failed(2, f"{refused}, limited: pods=0")
+    waits = f"the reservation pod {RESERVATION} to report its GPU"
+    found = answer(pod=pod, events=(*events, began(1, waits)))
+    assert "Look at it: `kubectl describe pod" in found.sentence
+    assert ". Raise the quota: kubectl get resourcequota small" in found.sentence
+
+
 def test_a_failure_ends_the_binding_that_was_under_way() -> None:
     pod, events = failed(3, SILENT)
     found = answer(

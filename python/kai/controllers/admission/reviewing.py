@@ -27,7 +27,7 @@ from kai.controllers.admission.refusing import refusal
 from kai.controllers.admission.rules import Rules
 from kai.errors import NotFoundError
 
-_BY_OTHERS = ("queue-without-parent", "queue-parent-unknown", "queue-cycle")
+_BY_OTHERS = ("queue-without-parent", "queue-parent-unknown")
 """Findings about a queue that depend on other queues."""
 _LONGEST_WARNING = 256
 """The API server cuts longer ones."""
