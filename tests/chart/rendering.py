@@ -55,12 +55,21 @@ class Rendered:
         [found] = self.one(kind, name)["spec"]["template"]["spec"]["containers"]
         return found
 
-    def without_hooks(self) -> list[Object]:
-        return [each for each in self.objects if not is_hook(each)]
+    def installed(self) -> list[Object]:
+        """The objects that stay: all but the pods of hooks and their rights."""
+        queues = [without_hook(each) for each in self.of_kind("Queue")]
+        return [*(each for each in self.objects if not is_hook(each)), *queues]
 
 
 def is_hook(manifest: Object) -> bool:
     return "helm.sh/hook" in manifest["metadata"].get("annotations", {})
+
+
+def without_hook(manifest: Object) -> Object:
+    found = copy.deepcopy(manifest)
+    for name in ("helm.sh/hook", "helm.sh/hook-weight"):
+        found["metadata"]["annotations"].pop(name, None)
+    return found
 
 
 def key(manifest: Object) -> tuple[str, str, str]:

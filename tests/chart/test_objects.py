@@ -45,7 +45,7 @@ def test_the_objects_equal_those_of_kai_install(
 ) -> None:
     made = chart.render(values)
     expected = manifests.everything(namespace=NAMESPACE, config=config_of(made), **options)
-    found = by_key(made.without_hooks())
+    found = by_key(made.installed())
     [reservations] = made.of_kind("Namespace")
     labels = reservations["metadata"]["labels"]
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
