@@ -16,6 +16,7 @@ from testcluster import ApiError, Egress, Object, node, path_of, pod, temporary_
 
 from kai.api.keys import RESERVATION
 from kai.api.resources import OURS, resource
+from kai.install import hooks
 from kai.install.definitions import VERSION_ANNOTATION
 
 pytestmark = [pytest.mark.chart_rounds, pytest.mark.timeout(600)]
@@ -215,6 +216,9 @@ def test_the_server_accepts_all_sets_of_values(place: Place, tmp_path: Path) -> 
         await helm.apply("install", "mine", namespace)  # for the definitions
         for name in ("rendered", "gpu-holders"):
             await scene.api.create_namespace(name)
+        # A dry run creates nothing, and the server refuses a pod without its account.
+        account = ("create", "serviceaccount", hooks.ACCOUNT, "-n", "rendered")
+        await asyncio.to_thread(scene.cluster.kubectl, *account)
         for each in yaml.safe_load(SETS.read_text()):
             file = tmp_path / "set.yaml"
             file.write_text(yaml.safe_dump(each["values"]))
