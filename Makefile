@@ -3,7 +3,7 @@ PYTHON ?= python3
 export PYTHON
 .NOTPARALLEL:
 
-.PHONY: help setup setup-run build demo test test-all test-integrations lint format bench mutants wheel wheels image notebooks pins clean
+.PHONY: help setup setup-run build demo test test-all test-integrations lint format bench mutants wheel wheels image chart notebooks pins clean
 help:
 	@echo 'kai-sched: a GPU scheduler for Kubernetes'
 	@echo
@@ -25,6 +25,7 @@ help:
 	@echo '  make wheel      dist/kai_sched-*.whl, which needs no compiler and no system package'
 	@echo '  make wheels     the same for every Python on the PATH'
 	@echo '  make image      the container image, without a container daemon (Debian 12; elsewhere use the Dockerfile)'
+	@echo '  make chart      dist/kai-sched-*.tgz, the Helm chart'
 	@echo '  make notebooks  run notebooks/ and store their outputs; ARGS=03 runs one of them'
 	@echo '  make clean      remove all build outputs; .venv stays'
 	@echo
@@ -63,6 +64,7 @@ lint: setup
 format: setup
 	@find cpp \( -name '*.h' -o -name '*.cc' \) -exec .venv/bin/clang-format -i {} +
 	@.venv/bin/ruff check --quiet --fix . ; .venv/bin/ruff format --quiet .
+	@.venv/bin/python tools/chart.py
 
 # ARGS names workloads of kai bench, or: make bench ARGS=--write
 bench: setup
@@ -87,6 +89,9 @@ wheels: setup
 image: setup
 	@tools/wheel.sh
 	@.venv/bin/python tools/image.py $(ARGS)
+
+chart: setup
+	@tools/chart.sh package
 
 # ARGS names some of them: make notebooks ARGS="03 05"
 notebooks: setup build

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # tools/test.sh [STAGE...]: runs checks, and prints the time and the CPU time of each.
 #
-#   tools/test.sh                 every commit:  lint cpp sanitize stubs wheel pytest cluster quick
-#   tools/test.sh all             before a release: those, and  includes orchestrators cluster_slow cluster_older e2e
-#                                 image seeds threads fuzz broken mutants
+#   tools/test.sh                 every commit:  lint cpp sanitize stubs wheel pytest chart cluster quick
+#   tools/test.sh all             before a release: those, and  includes orchestrators chart_rounds cluster_slow
+#                                 cluster_older e2e image seeds threads fuzz broken mutants
 #   tools/test.sh lint pytest     just these
 #
 # lint           formatting, types, import floors of C++ and Python, sizes of functions and headers, duplicates,
@@ -13,12 +13,15 @@
 # stubs          _core.pyi against the compiled module
 # wheel          builds the wheel, installs it into an empty environment, plans a cluster
 # pytest         Python tests, conformance and documentation among them
+# chart          the Helm chart rendered with many values; the first time Helm is built from Go modules, which takes a
+#                minute; if that is not possible, one line gives the reason
 # cluster        tests on a real API server (docs/internals/cluster.md); the first time its programs are built from Go
 #                modules, which takes 6 minutes; if that is not possible, one line gives the reason
 # quick          builders beside the orchestrators that install fast
 # includes       the product compiled file by file: finds an #include that is missing because of the unity build
 # orchestrators  builders beside every orchestrator, ZenML itself on the test cluster (25 minutes, needs a package
 #                registry)
+# chart_rounds   the chart installed, upgraded, rolled back and removed on the test cluster
 # cluster_slow   tests on a real API server that take minutes each
 # cluster_older  the tests of stage cluster on Kubernetes 1.34
 # e2e            manifests of the builders and policies on the API server of the test cluster
@@ -34,8 +37,8 @@
 # A failed stage does not stop the others; the exit status is that of all. Run tools/setup.sh first.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-every=(lint cpp sanitize stubs wheel pytest cluster quick)
-rare=(includes orchestrators cluster_slow cluster_older e2e image seeds threads fuzz broken mutants)
+every=(lint cpp sanitize stubs wheel pytest chart cluster quick)
+rare=(includes orchestrators chart_rounds cluster_slow cluster_older e2e image seeds threads fuzz broken mutants)
 logs=build/logs
 jobs=${JOBS:-$(nproc)}
 bin=.venv/bin
@@ -55,6 +58,7 @@ run_lint() {  # all tools, even if one of them fails
   part $bin/python tools/check_headers.py || bad=1
   part $bin/python tools/check_citations.py || bad=1
   part $bin/python tools/check_words.py || bad=1
+  part $bin/python tools/chart.py --check || bad=1
   part $bin/ruff check --quiet . || bad=1
   part $bin/ruff format --quiet --check --diff . || bad=1
   part $bin/mypy || bad=1
@@ -68,6 +72,8 @@ run_stubs() { tools/build.sh release _core && $bin/python -m mypy.stubtest kai._
 run_wheel() { tools/wheel.sh && tests/wheel/check_wheel.sh dist/*.whl; }
 pytest() { $bin/python -m pytest --no-header --numprocesses "$jobs" --dist loadfile "$@"; }
 run_pytest() { tools/setup.sh prometheus && tools/build.sh release _core kai_questions && pytest; }
+run_chart() { tools/build.sh release _core && $bin/python -m pytest --no-header tests/chart; }
+run_chart_rounds() { cluster_tests chart_rounds; }
 # Each process has a cluster of its own, which its tests share. Most of their time is waiting.
 cluster_tests() {  # MARKERS
   local processes=2
@@ -78,9 +84,9 @@ cluster_tests() {  # MARKERS
   echo "==> running the failed tests again"
   $bin/python -m pytest --no-header --last-failed --last-failed-no-failures none tests/cluster -m "$1"
 }
-run_cluster() { cluster_tests "not cluster_slow"; }
+run_cluster() { cluster_tests "not cluster_slow and not chart_rounds"; }
 run_cluster_slow() { cluster_tests cluster_slow; }
-run_cluster_older() { KAI_CLUSTER_VERSION=1.34 cluster_tests "not cluster_slow"; }
+run_cluster_older() { KAI_CLUSTER_VERSION=1.34 cluster_tests "not cluster_slow and not chart_rounds"; }
 run_e2e() {
   local folder kubectl status=0
   tools/build.sh release _core && folder=$(mktemp -d) && tools/cluster.sh up "$folder/cluster" || return 1
@@ -147,7 +153,7 @@ failed=()
 for name in "${stages[@]}"; do
   # The output of these is always shown: their counts are useful even without a failure.
   show=()
-  case $name in pytest | cluster* | e2e | image | broken | mutants) show=(--show) ;; esac
+  case $name in pytest | chart* | cluster* | e2e | image | broken | mutants) show=(--show) ;; esac
   $bin/python tools/progress.py --always --log "$logs/$name.log" "${show[@]}" "$name" -- "$0" --stage "$name" ||
     failed+=("$name")
 done

@@ -20,6 +20,7 @@ from testcluster import (
 )
 
 PODS, NODES = 200, 25
+WRITES, LEASES = f"kai-workload-high-{NAMESPACE}", f"kai-leader-election-{NAMESPACE}"
 
 
 @pytest.fixture
@@ -48,10 +49,10 @@ def test_a_fill_with_the_account_of_kai_install(fair: Cluster, tmp_path: Path) -
                 assert " warning " not in kai.log, kai.log
             after = await api.flow_counts()
             used = after["dispatched"] - before["dispatched"]
-            assert used["kai-workload-high"] >= 3 * PODS  # groups, bindings, conditions, events
-            assert used["kai-leader-election"] >= 8  # four leases: read, and taken
+            assert used[WRITES] >= 3 * PODS  # groups, bindings, conditions, events
+            assert used[LEASES] >= 8  # four leases: read, and taken
             # All others belong to the administrator and the cluster itself.
-            assert used.keys() == {"exempt", "kai-workload-high", "kai-leader-election"}
+            assert used.keys() == {"exempt", WRITES, LEASES}
             assert not after["rejected"]
 
     asyncio.run(fill())

@@ -166,10 +166,11 @@ _ROWS = (
     Flag("resource-reservation-pod-resources", "json", _BINDER,
          "resource-reservation-pod-resources"),
     *(Flag(f"resource-reservation-{name}-security-context", "json", _BINDER,
-           note="reservation pods run with the defaults of their namespace and image")
+           f"resource-reservation-{name}-security-context")
       for name in ("pod", "container")),
     Flag("runtime-class-name", "text", _BINDER, "runtime-class-name"),
     Flag("fake-gpu-nodes", "bool", (*_BINDER, *_ADMISSION), "fake-gpu-nodes"),
+    Flag("cdi-enabled", "bool", _BINDER, "cdi"),
     Flag("plugins", "json", _BINDER, "plugins"),
     Flag("scale-adjust-namespace", "text", _BINDER, note="no pods are created for autoscalers"),
     Flag("feature-gates", "text", _BINDER, note="features are found in what the server serves"),

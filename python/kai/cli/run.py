@@ -29,8 +29,9 @@ Examples:
   kai run scheduler --shadow --listen-address :8080    beside KAI; see /shadow
 
 \b
-Three more programs, which are not roles and have their own options:
+More programs, which are not roles and have their own options:
   kai run admission --help               reviews new objects (webhooks)
+  kai run chart-hook --help              runs in the hooks of the Helm chart
   kai run numa-exporter --help           writes NUMA placements on a node's pods
   kai run reservation --help             runs in the pods that hold a shared GPU
 
@@ -53,6 +54,7 @@ def pairs(_: click.Context, option: click.Parameter, text: str | None) -> dict[s
 
 PROGRAMS = {
     "admission": "admission",
+    "chart-hook": "chart_hook",
     "numa-exporter": "numa_exporter",
     "reservation": "reservation",
 }

@@ -14,8 +14,8 @@ from kai.cli.kai_flags import Seconds
 Command = TypeVar("Command", bound=Callable[..., object])
 
 
-def resources(_: click.Context, option: click.Parameter, text: str | None) -> dict[str, Any]:
-    """Parses a JSON object with requests and limits."""
+def json_object(_: click.Context, option: click.Parameter, text: str | None) -> dict[str, Any]:
+    """A JSON object; empty without a text."""
     try:
         found = json.loads(text or "{}")
     except ValueError as error:
@@ -58,8 +58,17 @@ def sharing_options(command: Command) -> Command:
             click.option(
                 "--resource-reservation-pod-resources",
                 metavar="JSON",
-                callback=resources,
+                callback=json_object,
                 help="Their requests and limits, except the GPU.",
+            ),
+            *(
+                click.option(
+                    f"--resource-reservation-{part}-security-context",
+                    metavar="JSON",
+                    callback=json_object,
+                    help=f"The securityContext of their {part}s [none].",
+                )
+                for part in ("pod", "container")
             ),
             click.option(
                 "--resource-reservation-allocation-timeout",

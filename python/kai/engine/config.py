@@ -17,6 +17,7 @@ from typing import Any, Literal, TypedDict
 
 from kai.api import documents, files
 from kai.api.spelling import camel_name
+from kai.engine import shards
 from kai.errors import InvalidConfigError, InvalidInputError
 
 # Names for type checkers; a test compares them with those of the compiled core.
@@ -205,6 +206,11 @@ def config_json(config: ConfigSource) -> str:
         value = {} if value is None else value
     if isinstance(value, Mapping) and value.get("kind") == "ConfigMap":
         return config_json(_from_config_map(name, value))
+    if isinstance(value, Mapping) and value.get("kind") == "SchedulingShard":
+        try:
+            value = shards.configuration(value.get("spec") or {})
+        except InvalidConfigError as error:
+            raise InvalidConfigError(f"{name}: {error}") from None
     if not isinstance(value, Mapping):
         raise InvalidConfigError(f"{name}: is a {type(value).__name__}, not a mapping")
     try:

@@ -234,9 +234,17 @@ def rules_of(role: str) -> tuple[Rule, ...]:
 
 
 def objects(
-    role: str, name: str, namespace: str, rules: Sequence[Rule] | None = None
+    role: str,
+    name: str,
+    namespace: str,
+    rules: Sequence[Rule] | None = None,
+    *,
+    reserving: str = RESERVATION,
 ) -> list[dict[str, Any]]:
-    """A service account of that name with the rights of the role, or with `rules`."""
+    """A service account of that name with the rights of the role, or with `rules`.
+
+    `reserving`: the namespace of reservation pods.
+    """
     rules = rules_of(role) if rules is None else rules
     groups_pods = role in (ALL, "pod-grouper")
     metadata = {"name": name, "namespace": namespace}
@@ -244,7 +252,7 @@ def objects(
     made: list[dict[str, Any]] = [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
     ]
-    beside = {"name": cluster_wide, "namespace": RESERVATION}
+    beside = {"name": cluster_wide, "namespace": reserving}
     for kind, where, chosen in (
         ("ClusterRole", {"name": cluster_wide}, [r for r in rules if not (r.own or r.reserving)]),
         ("Role", metadata, [rule for rule in rules if rule.own]),
@@ -263,18 +271,20 @@ def objects(
     return made
 
 
-def reservation_account() -> list[dict[str, Any]]:
+def reservation_account(
+    name: str = RESERVATION, namespace: str = RESERVATION
+) -> list[dict[str, Any]]:
     """The service account of reservation pods; their program writes to its own pod.
 
     It keeps the right to patch pods, in this namespace only: the image may be KAI's, whose program
     patches the pod itself.
     """
-    metadata = {"name": RESERVATION, "namespace": RESERVATION}
+    metadata = {"name": name, "namespace": namespace}
     rules = _rules([Rule("", "pods", ("get", "patch"))])
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
         _rbac("Role", metadata, rules=rules),
-        _binding("Role", metadata, RESERVATION, metadata),
+        _binding("Role", metadata, name, metadata),
     ]
 
 

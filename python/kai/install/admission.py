@@ -65,15 +65,13 @@ def service(namespace: str) -> dict[str, Any]:
     }
 
 
-def budget(name: str, namespace: str) -> dict[str, Any]:
-    """A drain of nodes leaves one replica."""
-    labels = {"app.kubernetes.io/name": "kai-sched", "app.kubernetes.io/component": ADMISSION}
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels}},
-    }
+def objects(
+    name: str, namespace: str, image: str, arguments: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """The Deployment with these arguments, its disruption budget, the Service and the
+    registrations."""
+    program = deployment(name, namespace, image, arguments)
+    return [program, running.budget(program), service(namespace), *registrations(namespace)]
 
 
 def registrations(namespace: str, reviewed: Reviewed | None = None) -> list[dict[str, Any]]:

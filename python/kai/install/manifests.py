@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -12,6 +12,15 @@ from kai.api.keys import QUEUE_API
 from kai.install import access, admission, policies, running
 
 NAMESPACE = "kai-scheduler"
+KAIS_NAMES: Mapping[str, str] = {
+    "scheduler": "kai-scheduler-default",
+    "binder": "binder",
+    "pod-grouper": "pod-grouper",
+    "pod-group-controller": "podgroup-controller",
+    "queue-controller": "queue-controller",
+}
+"""The names of KAI's Deployments, by role (spec 6 C1); the Helm chart uses them."""
+_NO_NAMES: Mapping[str, str] = {}
 _FILES = (
     "queues", "podgroups", "bindrequests", "configs", "schedulingshards", "topologies",
 )  # fmt: skip
@@ -63,19 +72,21 @@ def everything(
     numa_exporter: bool = False,
     config: str = "",
     webhooks: bool = True,
+    names: Mapping[str, str] = _NO_NAMES,
 ) -> list[dict[str, Any]]:
     """CRDs, queues, priority classes, the namespace of reservation pods, rights and, with
-    `programs`, Deployments.
+    `programs`, Deployments with their disruption budgets.
 
     `separate`: a Deployment and a service account for each role, instead of one for all roles.
     `image`: "" means the image of this version. `numa_exporter`: adds its DaemonSet and rights.
     `config`: a scheduler configuration as YAML, for the roles that plan. `webhooks`: the program of
-    the webhooks; without it, policies of the API server check new objects.
+    the webhooks; without it, policies of the API server check new objects. `names`: of Deployments
+    and service accounts by role; the others have those of `account_of`.
     """
     roles = access.ROLES if separate else (access.ALL,)
-    accounts = {role: account_of(role) for role in roles}
+    accounts = {role: names.get(role) or account_of(role) for role in roles}
     made = [*crds(), running.namespace(namespace), *priority_classes(), *queues()]
-    made += [running.namespace(keys.RESERVATION, _KEPT), *access.reservation_account()]
+    made += reservation_objects()
     for role, name in accounts.items():
         made += access.objects(role, name, namespace)
     named = [
@@ -87,23 +98,29 @@ def everything(
         image = image or default_image()
         made += [running.config_map(namespace, config)] if config else []
         for role, name in accounts.items():
-            one = running.deployment(role, name, namespace, image)
-            made.append(running.with_config(one, role, config) if config else one)
+            made += running.program(role, name, namespace, image, config)
     if not webhooks:
         made += policies.objects()
     elif programs:
         name = account_of(admission.ADMISSION)
         made += access.objects(admission.ADMISSION, name, namespace)
         # Sharing GPUs is a matter of the pods here; the chart can forbid it, as KAI's does.
-        sharing = "--gpu-sharing-enabled"
-        made.append(admission.deployment(name, namespace, image, (sharing,)))
-        made += [admission.service(namespace), admission.budget(name, namespace)]
-        made += admission.registrations(namespace)
+        made += admission.objects(name, namespace, image, ("--gpu-sharing-enabled",))
     if programs and numa_exporter:
         name = account_of(running.NUMA_EXPORTER)
         made += access.objects(running.NUMA_EXPORTER, name, namespace)
         made.append(running.numa_exporter(name, namespace, image))
     return made
+
+
+def reservation_objects(
+    account: str = keys.RESERVATION, namespace: str = keys.RESERVATION
+) -> list[dict[str, Any]]:
+    """The namespace of reservation pods, which uninstalling keeps, and their account."""
+    return [
+        running.namespace(namespace, _KEPT),
+        *access.reservation_account(account, namespace),
+    ]
 
 
 def account_of(role: str) -> str:
@@ -122,11 +139,24 @@ def to_yaml(objects: Sequence[dict[str, Any]]) -> str:
     """One YAML document per object, without aliases."""
     import yaml
 
+    return yaml.dump_all(objects, Dumper=_dumper(), sort_keys=False, width=100)
+
+
+def list_yaml(values: Sequence[Any]) -> str:
+    """One YAML list, without aliases."""
+    import yaml
+
+    return str(yaml.dump(list(values), Dumper=_dumper(), sort_keys=False, width=100))
+
+
+def _dumper() -> Any:
+    import yaml
+
     class Dumper(yaml.SafeDumper):
         def ignore_aliases(self, data: Any) -> bool:
             return True
 
-    return yaml.dump_all(objects, Dumper=Dumper, sort_keys=False, width=100)
+    return Dumper
 
 
 def to_json(objects: Sequence[dict[str, Any]]) -> str:

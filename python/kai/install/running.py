@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,19 @@ REPLICAS = 2
 """One replica works, the other waits for the lease."""
 _BINDS = ("all", "scheduler", "binder")
 """Roles that create reservation pods; their program is in the same image."""
+
+
+POD_SECURITY: Mapping[str, Any] = {
+    "runAsNonRoot": True,
+    "runAsUser": 10000,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+CONTAINER_SECURITY: Mapping[str, Any] = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "readOnlyRootFilesystem": True,
+}
+"""Together with POD_SECURITY: what the Pod Security Standard "restricted" needs, and more."""
 
 
 def namespace(name: str, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -48,8 +62,7 @@ def with_config(deployment: Mapping[str, Any], role: str, config: str) -> dict[s
     if role not in _PLANS:
         return made
     template = made["spec"]["template"]
-    digest = hashlib.sha256(config.encode()).hexdigest()
-    template["metadata"]["annotations"] = {"kai.scheduler/config-sha256": digest}
+    template["metadata"]["annotations"] = {"kai.scheduler/config-sha256": digest(config)}
     [container] = template["spec"]["containers"]
     container["args"] += ["--config", f"{_CONFIG_FOLDER}/{_CONFIG_FILE}"]
     mount = {"name": "config", "mountPath": _CONFIG_FOLDER, "readOnly": True}
@@ -57,6 +70,11 @@ def with_config(deployment: Mapping[str, Any], role: str, config: str) -> dict[s
     volume = {"name": "config", "configMap": {"name": CONFIG}}
     template["spec"].setdefault("volumes", []).append(volume)
     return made
+
+
+def digest(config: str) -> str:
+    """What changes with the configuration, and so restarts the pods that read it."""
+    return hashlib.sha256(config.encode()).hexdigest()
 
 
 def deployment(role: str, name: str, namespace: str, image: str) -> dict[str, Any]:
@@ -71,8 +89,12 @@ def deployment(role: str, name: str, namespace: str, image: str) -> dict[str, An
             *("run", role),
             *("--namespace", "$(NAMESPACE)"),
             *("--listen-address", f":{PORT}"),
-            *(("--resource-reservation-pod-image", image) if role in _BINDS else ()),
-            resources={"requests": {"cpu": "250m", "memory": "512Mi"}},
+            *(_of_reservation_pods(image) if role in _BINDS else ()),
+            # Without a limit of CPU time: a throttled program would lose its lease.
+            resources={
+                "requests": {"cpu": "250m", "memory": "512Mi"},
+                "limits": {"memory": "2Gi"},
+            },
         ),
     )
     made["spec"]["strategy"] = {"type": "Recreate"}
@@ -84,10 +106,11 @@ def container(image: str, *args: str, resources: Mapping[str, Any]) -> dict[str,
     return {
         "name": "kai",
         "image": image,
+        "imagePullPolicy": "IfNotPresent",
         "args": list(args),
         "env": [
-            _from_field("POD_NAME", "metadata.name"),  # the holder name of leases
-            _from_field("NAMESPACE", "metadata.namespace"),
+            from_field("POD_NAME", "metadata.name"),  # the holder name of leases
+            from_field("NAMESPACE", "metadata.namespace"),
         ],
         "ports": [{"name": "metrics", "containerPort": PORT}],
         # A replica that waits for the lease is also alive and ready. A replica is alive while its
@@ -97,11 +120,7 @@ def container(image: str, *args: str, resources: Mapping[str, Any]) -> dict[str,
         # Python and the connection to the API server take a second or two.
         "startupProbe": _probe("/healthz", periodSeconds=2, timeoutSeconds=5, failureThreshold=30),
         "resources": dict(resources),
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-        },
+        "securityContext": copy.deepcopy(dict(CONTAINER_SECURITY)),
     }
 
 
@@ -111,11 +130,7 @@ def pods_of(
     """A Deployment of two replicas, on different nodes if possible."""
     spec = {
         "serviceAccountName": name,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": 10000,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": copy.deepcopy(dict(POD_SECURITY)),
         "affinity": {"podAntiAffinity": _on_different_nodes(labels)},
         "terminationGracePeriodSeconds": 15,  # unfinished bindings get 5 s of it
         "containers": [container],
@@ -128,6 +143,37 @@ def pods_of(
             "replicas": REPLICAS,
             "selector": {"matchLabels": dict(labels)},
             "template": {"metadata": {"labels": dict(labels)}, "spec": spec},
+        },
+    }
+
+
+def program(role: str, name: str, namespace: str, image: str, config: str) -> list[dict[str, Any]]:
+    """The Deployment of a role and its disruption budget. `config`: as in `with_config`; "": no
+    configuration."""
+    made = deployment(role, name, namespace, image)
+    return [with_config(made, role, config) if config else made, budget(made)]
+
+
+def _of_reservation_pods(image: str) -> list[str]:
+    """The options that make reservation pods run our image with our restrictions."""
+    option = "--resource-reservation"
+    return [
+        *(f"{option}-pod-image", image),
+        *(f"{option}-pod-security-context", json.dumps(POD_SECURITY)),
+        *(f"{option}-container-security-context", json.dumps(CONTAINER_SECURITY)),
+    ]
+
+
+def budget(deployment: Mapping[str, Any]) -> dict[str, Any]:
+    """A PodDisruptionBudget: a drained node ends one replica of the Deployment at a time."""
+    metadata = deployment["metadata"]
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": copy.deepcopy(metadata),
+        "spec": {
+            "maxUnavailable": 1,
+            "selector": {"matchLabels": dict(metadata["labels"])},
         },
     }
 
@@ -147,23 +193,19 @@ def numa_exporter(name: str, namespace: str, image: str) -> dict[str, Any]:
     container = {
         "name": "kai",
         "image": image,
+        "imagePullPolicy": "IfNotPresent",
         "args": [
             *("run", NUMA_EXPORTER),
             *("--node-name", "$(NODE_NAME)"),
             *("--podresources-socket", f"{_POD_RESOURCES}/kubelet.sock"),
             *("--sysfs-root", _HOST_SYS),
         ],
-        "env": [_from_field("NODE_NAME", "spec.nodeName")],
+        "env": [from_field("NODE_NAME", "spec.nodeName")],
         "resources": {
             "requests": {"cpu": "50m", "memory": "64Mi"},  # it uses 55 MiB with 250 pods
             "limits": {"cpu": "200m", "memory": "128Mi"},
         },
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-            "runAsUser": 0,
-        },
+        "securityContext": {**copy.deepcopy(dict(CONTAINER_SECURITY)), "runAsUser": 0},
         "volumeMounts": [
             {"name": each, "mountPath": there, "readOnly": True}
             for each, (_, there) in mounts.items()
@@ -214,15 +256,12 @@ def flow_schemas(accounts: Sequence[str], namespace: str) -> list[dict[str, Any]
     anything = {"resourceRules": [objects], "nonResourceRules": [others]}
     of = (accounts, namespace)
     return [
-        _flow_schema(
-            "kai-leader-election", "leader-election", 150, *of, {"resourceRules": [leases]}
-        ),
-        _flow_schema("kai-workload-high", "workload-high", 950, *of, anything),
+        _flow_schema("leader-election", 150, *of, {"resourceRules": [leases]}),
+        _flow_schema("workload-high", 950, *of, anything),
     ]
 
 
 def _flow_schema(
-    name: str,
     level: str,
     precedence: int,
     accounts: Sequence[str],
@@ -236,7 +275,7 @@ def _flow_schema(
     return {
         "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
         "kind": "FlowSchema",
-        "metadata": {"name": name},
+        "metadata": {"name": f"kai-{level}-{namespace}"},  # unique for each installation
         "spec": {
             "priorityLevelConfiguration": {"name": level},
             "matchingPrecedence": precedence,
@@ -250,7 +289,7 @@ def _probe(path: str, **members: int) -> dict[str, Any]:
     return {"httpGet": {"path": path, "port": "metrics"}, **members}
 
 
-def _from_field(name: str, path: str) -> dict[str, Any]:
+def from_field(name: str, path: str) -> dict[str, Any]:
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 

@@ -95,6 +95,8 @@ class Options:
     resource_reservation_service_account: str = keys.RESERVATION
     resource_reservation_pod_image: str = ""
     resource_reservation_pod_resources: dict[str, Any] = field(default_factory=dict)
+    resource_reservation_pod_security_context: dict[str, Any] = field(default_factory=dict)
+    resource_reservation_container_security_context: dict[str, Any] = field(default_factory=dict)
     resource_reservation_allocation_timeout: float = 40.0
     runtime_class_name: str = ""
     fake_gpu_nodes: bool = False
@@ -203,6 +205,8 @@ class Options:
             app=self.resource_reservation_app_label,
             account=self.resource_reservation_service_account,
             resources=self.resource_reservation_pod_resources,
+            pod_security=self.resource_reservation_pod_security_context,
+            container_security=self.resource_reservation_container_security_context,
             runtime_class=self.runtime_class_name,
             timeout=self.resource_reservation_allocation_timeout,
             fake=self.fake_gpu_nodes,
@@ -332,6 +336,8 @@ class RunOptions(TypedDict, total=False):
     resource_reservation_service_account: str
     resource_reservation_pod_image: str
     resource_reservation_pod_resources: dict[str, Any]
+    resource_reservation_pod_security_context: dict[str, Any]
+    resource_reservation_container_security_context: dict[str, Any]
     resource_reservation_allocation_timeout: float
     runtime_class_name: str
     fake_gpu_nodes: bool

@@ -4,6 +4,7 @@
     tools/cluster.sh status DIR    processes with their memory and CPU time
     tools/cluster.sh down DIR      stop it and delete DIR (--keep: only stop; `up` continues it)
     tools/cluster.sh build         only build the programs
+    tools/cluster.sh helm          only build Helm
 
 DIR holds all of the cluster's state.
 """
@@ -66,6 +67,11 @@ def build(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def helm(arguments: argparse.Namespace) -> int:
+    print(programs.helm())
+    return 0
+
+
 def guard(arguments: argparse.Namespace) -> int:
     """Waits for the end of its input, which means that the process that started the cluster has
     ended. Normally that process has stopped the cluster itself."""
@@ -84,10 +90,10 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    for run in (up, status, down, build, guard):
+    for run in (up, status, down, build, helm, guard):
         command = commands.add_parser(run.__name__)
         command.set_defaults(run=run)
-        if run is not build:
+        if run not in (build, helm):
             command.add_argument("folder", type=Path, metavar="DIR")
         if run in (up, build):
             command.add_argument("--older", action="store_true", help="Kubernetes 1.34")

@@ -30,7 +30,7 @@ def test_objects_are_printed_in_the_order_to_apply(run: Run) -> None:
     assert (done.status, done.err) == (0, "")
     found = kinds(done.out)
     assert found[:7] == [*["CustomResourceDefinition"] * 6, "Namespace"]
-    assert found[-1] == "Deployment"
+    assert found[-2:] == ["Deployment", "PodDisruptionBudget"]
     assert f"image: kai-sched:{kai.__version__}\n" in done.out
     assert "namespace: kai-scheduler\n" in done.out
 
@@ -51,11 +51,12 @@ def test_each_role_gets_a_deployment_of_its_own(run: Run) -> None:
     assert kinds(run("install", "--separate").out).count("Deployment") == 5
 
 
-def test_without_programs_only_the_deployment_is_missing(run: Run) -> None:
+def test_without_programs_only_the_deployment_and_its_budget_are_missing(run: Run) -> None:
     done = run("install", "--without-programs", "--namespace", "gpu")
     assert (done.status, done.err) == (0, "")
     found = kinds(done.out)
-    assert found == [each for each in kinds(run("install").out) if each != "Deployment"]
+    programs = ("Deployment", "PodDisruptionBudget")
+    assert found == [each for each in kinds(run("install").out) if each not in programs]
     assert "ServiceAccount" in found
 
 

@@ -165,6 +165,9 @@ def test_the_binder_reads_its_plugins_and_both_addresses(run: Any) -> None:
     assert (options.volume_seconds, options.cdi, options.hami_core) == (90.0, True, True)
     assert options.listen == ":8081,:8080"
     assert options.resource_reservation_pod_resources == {"requests": {"cpu": "1m"}}
+    assert options.resource_reservation_pod_security_context == CONTEXT
+    assert options.resource_reservation_container_security_context == CONTEXT
+    assert run("binder", "--cdi-enabled=true").options.cdi
     assert run("binder", "--metrics-bind-address", "0").options.listen is None
 
 
@@ -364,7 +367,7 @@ def test_words_for_true_and_false_are_those_of_go() -> None:
         (["--plugin-server-port=٣"], "--plugin-server-port: '٣' is not a whole number"),
         (["--rate-limiter-max-delay=1m"], "--rate-limiter-max-delay: '1m' is not a whole number"),
         (["--num-of-status-recording-workers=many"], "'many' is not a whole number"),
-        (["--resource-reservation-pod-security-context={"], "'{' is not JSON"),
+        (["--resource-reservation-pod-security-context={"], "not valid JSON"),
         (["--enable-profiler=maybe"], "--enable-profiler: 'maybe' is neither true nor false"),
         (["--schedule-period=abc"], "'abc' is not a number of seconds or a duration such as"),
         (["--schedule-period=nan"], "'nan' is not a number of seconds or a duration such as"),

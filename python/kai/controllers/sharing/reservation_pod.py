@@ -30,6 +30,7 @@ class Reservations:
     """The common settings of an installation's reservation pods.
 
     `app`: their label of that name. `resources`: requests and limits besides the device.
+    `pod_security`, `container_security`: the `securityContext` of the pod and of its container.
     `runtime_class`: "": the node's default. `timeout`: how long their program may take, in seconds.
     `fake`: nodes are simulated.
     """
@@ -39,6 +40,8 @@ class Reservations:
     app: str = keys.RESERVATION
     account: str = keys.RESERVATION
     resources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    pod_security: Mapping[str, Any] = field(default_factory=dict)
+    container_security: Mapping[str, Any] = field(default_factory=dict)
     runtime_class: str = ""
     timeout: float = 40.0
     fake: bool = False
@@ -80,11 +83,15 @@ def reservation_pod(
         ],
         "resources": resources,
     }
+    if reservations.container_security:
+        container["securityContext"] = copy.deepcopy(dict(reservations.container_security))
     spec: dict[str, Any] = {
         "nodeName": node,
         "serviceAccountName": reservations.account,
         "containers": [container],
     }
+    if reservations.pod_security:
+        spec["securityContext"] = copy.deepcopy(dict(reservations.pod_security))
     copied = [copy.deepcopy(dict(each)) for each in tolerations]
     if copied:
         spec["tolerations"] = copied

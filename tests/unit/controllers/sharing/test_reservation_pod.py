@@ -52,3 +52,11 @@ def test_the_installation_sets_namespace_account_label_and_runtime_class() -> No
 def test_reservations_on_simulated_nodes_use_a_fake_device() -> None:
     assert made()["spec"]["containers"][0]["args"] == ["run", "reservation"]
     assert made(fake=True)["spec"]["containers"][0]["args"] == ["run", "reservation", "--fake"]
+
+
+def test_the_installation_restricts_reservation_pods() -> None:
+    pod, container = {"runAsNonRoot": True}, {"capabilities": {"drop": ["ALL"]}}
+    spec = made(pod_security=pod, container_security=container)["spec"]
+    assert spec["securityContext"] == pod
+    assert spec["containers"][0]["securityContext"] == container
+    assert "securityContext" not in {*made()["spec"], *made()["spec"]["containers"][0]}

@@ -1,0 +1,93 @@
+"""The hooks of the Helm chart: pods of `kai run chart-hook`, their account and its rights.
+
+    made = objects("kai", "kai-sched:1", release="kai")
+    [each["metadata"]["name"] for each in made if each["kind"] == "Job"]
+    # ['kai-hook-crds', 'kai-hook-webhooks']
+
+Helm creates the objects before the phases in their annotations and deletes them afterwards, so none
+of them is part of the release.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from kai.api import webhooks
+from kai.api.resources import OURS, resource
+from kai.install import access, running
+from kai.install.access import Rule
+
+ACCOUNT = "kai-hooks"
+_DEFINITION = resource("CustomResourceDefinition")
+_DEFINITIONS = (_DEFINITION.group, _DEFINITION.plural)
+RULES = (
+    Rule(*_DEFINITIONS, ("create",)),
+    Rule(*_DEFINITIONS, ("get", "patch"), names=tuple(f"{e.plural}.{e.group}" for e in OURS)),
+    *(
+        Rule(resource(kind).group, resource(kind).plural, ("get", "delete"), names=(name,))
+        for name, kind in webhooks.CONFIGURATIONS.items()
+    ),
+    Rule("coordination.k8s.io", "leases", ("list",), own=True),
+)
+
+PHASES = {
+    "crds": "pre-install,pre-upgrade",
+    "webhooks": "pre-delete",
+    "test": "test",
+}
+"""When Helm runs each step of `kai run chart-hook`."""
+_ANNOTATION, _WEIGHT = "helm.sh/hook", "helm.sh/hook-weight"
+_DELETION = {"helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded"}
+
+
+def objects(namespace: str, image: str, release: str) -> list[dict[str, Any]]:
+    """The account with its rights, a Job for each step that changes the cluster, and a Pod for
+    `helm test`. `release`: the name of the Helm release."""
+    made = access.objects("chart-hook", ACCOUNT, namespace, RULES)
+    for each in made:
+        _annotate(each, ",".join(PHASES.values()), weight=-1)
+    for step, phase in PHASES.items():
+        labels = {"app.kubernetes.io/name": "kai-sched", "app.kubernetes.io/component": "hook"}
+        metadata = {"name": f"kai-hook-{step}", "namespace": namespace, "labels": labels}
+        pod = _pod(step, image, release)
+        if step == "test":
+            one = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod}
+        else:
+            template = {"metadata": {"labels": dict(labels)}, "spec": pod}
+            # A second try covers a lost connection; a mistake stays one.
+            spec = {"backoffLimit": 1, "activeDeadlineSeconds": 300, "template": template}
+            one = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+        _annotate(one, phase, weight=0)
+        made.append(one)
+    return made
+
+
+def _annotate(manifest: dict[str, Any], phases: str, *, weight: int) -> None:
+    hook = {_ANNOTATION: phases, _WEIGHT: str(weight), **_DELETION}
+    manifest["metadata"] = {**manifest["metadata"], "annotations": hook}
+
+
+def _pod(step: str, image: str, release: str) -> dict[str, Any]:
+    container = {
+        "name": "kai",
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": [
+            *("run", "chart-hook", step),
+            *("--namespace", "$(NAMESPACE)"),
+            *("--release", release),
+        ],
+        "env": [running.from_field("NAMESPACE", "metadata.namespace")],
+        "resources": {
+            "requests": {"cpu": "50m", "memory": "64Mi"},
+            "limits": {"memory": "256Mi"},
+        },
+        "securityContext": copy.deepcopy(dict(running.CONTAINER_SECURITY)),
+    }
+    return {
+        "serviceAccountName": ACCOUNT,
+        "restartPolicy": "Never",
+        "securityContext": copy.deepcopy(dict(running.POD_SECURITY)),
+        "containers": [container],
+    }

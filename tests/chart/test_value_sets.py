@@ -1,0 +1,34 @@
+"""Sets of values as people write them: each renders into objects whose fields exist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from rendering import Chart
+
+from kai.admission import fields
+from kai.admission.pods import pods_in
+
+SETS = yaml.safe_load((Path(__file__).parent / "value_sets.yaml").read_text())
+
+
+@pytest.mark.parametrize("each", SETS, ids=lambda each: each["name"])
+def test_a_set_of_values_renders(chart: Chart, each: dict[str, Any]) -> None:
+    made = chart.render(each["values"])
+    text = yaml.safe_dump_all(made.objects, width=10_000)
+    for wanted in each.get("has", ()):
+        assert wanted in text
+    for manifest in made.objects:
+        assert list(fields.of_manifest(manifest, pods_in(manifest))) == []
+    silent = made.notes.partition("These values have no effect")[2]
+    for key in each.get("notes", ()):
+        assert key in silent
+    if "notes" not in each:
+        assert silent == ""
+
+
+def test_there_are_forty_sets_with_names_of_their_own() -> None:
+    assert len({each["name"] for each in SETS}) == len(SETS) >= 40

@@ -1,0 +1,186 @@
+"""Each value of the table has the effect that the table names: key by key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+from rendering import Chart, Rendered, RenderError
+
+import chart as tool
+
+ROWS = tool.rows()
+HONOURED = [row for row in ROWS if row["does"] == "honoured"]
+ACCEPTED = [row for row in ROWS if row["does"] == "accepted" and row["key"] != "enabled"]
+REFUSED = [row for row in ROWS if "refuses" in row]
+EXAMPLES: Mapping[str, Any] = {
+    "affinity": {"nodeAffinity": {}},
+    "count": 3,
+    "image": {"tag": "v0.17.0"},
+    "labels": {"team": "ml"},
+    "map": {"one": 1},
+    "number": 0.25,
+    "quantity": "6Gi",
+    "resources": {"limits": {"memory": "1Gi"}},
+    "text": "other",
+}
+
+
+def nested(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by dotted key as Helm takes them."""
+    values: dict[str, Any] = {}
+    for key, value in settings.items():
+        *blocks, last = key.split(".")
+        at = values
+        for each in blocks:
+            at = at.setdefault(each, {})
+        at[last] = value
+    return values
+
+
+def example_of(row: Mapping[str, Any]) -> Any:
+    """A value that is not KAI's default; None if the only other ones are refused."""
+    if "example" in row:
+        return row["example"]
+    kind = row["type"]
+    if isinstance(kind, str) and kind != "bool":
+        return EXAMPLES[kind]
+    possible = [True, False] if kind == "bool" else kind["enum"]
+    usual = (row.get("kai"), *row.get("refuses", ()))
+    return next((each for each in possible if each not in usual), None)
+
+
+def names(row: Mapping[str, Any]) -> str:
+    return str(row["key"])
+
+
+@cache
+def rendered(chart: Chart, settings: str) -> Rendered:
+    return chart.render(nested(json.loads(settings)))
+
+
+def render(chart: Chart, settings: Mapping[str, Any]) -> Rendered:
+    return rendered(chart, json.dumps(settings))
+
+
+@pytest.mark.parametrize("row", HONOURED, ids=names)
+def test_an_honoured_value_changes_an_object(chart: Chart, row: Mapping[str, Any]) -> None:
+    needs = row.get("needs", {})
+    before = render(chart, needs)
+    after = render(chart, {**needs, row["key"]: example_of(row)})
+    assert before.objects != after.objects
+    assert row["key"] not in after.notes
+
+
+def test_accepted_values_change_nothing_and_are_named_with_the_reason(chart: Chart) -> None:
+    rows = [row for row in ACCEPTED if example_of(row) is not None]
+    assert len(rows) > len(ACCEPTED) - 5
+    after = render(chart, {row["key"]: example_of(row) for row in rows})
+    assert render(chart, {}).objects == after.objects
+    for row in rows:
+        assert f"{row['key']}," in after.notes or f"{row['key']}\n" in after.notes
+        assert row["text"] in after.notes
+
+
+def test_kais_defaults_of_accepted_values_are_not_mentioned(chart: Chart) -> None:
+    rows = [row for row in ACCEPTED if row["kai"] is not None]
+    after = render(chart, {row["key"]: row["kai"] for row in rows})
+    assert "no effect" not in after.notes
+
+
+def test_values_for_the_other_topology_are_named(chart: Chart) -> None:
+    rows = [row for row in HONOURED if "topology" in row.get("needs", {})]
+    after = render(chart, {row["key"]: row["example"] for row in rows})
+    assert render(chart, {}).objects == after.objects
+    assert "topology=split" in after.notes
+    assert [row["key"] for row in rows if row["key"] not in after.notes] == []
+
+
+def test_values_of_parts_that_are_off_are_named(chart: Chart) -> None:
+    settings = {"prometheus.interval": "10s", "numaPlacementExporter.pollInterval": "2s"}
+    after = render(chart, settings)
+    assert render(chart, {}).objects == after.objects
+    assert "It needs prometheus.enabled." in after.notes
+    assert "It needs numaPlacementExporter.enabled." in after.notes
+
+
+@pytest.mark.parametrize(
+    ("row", "value"),
+    [(row, value) for row in REFUSED for value in row["refuses"]],
+    ids=lambda each: each["key"] if isinstance(each, dict) else str(each),
+)
+def test_a_refused_value_ends_the_command_with_the_reason(
+    chart: Chart, row: Mapping[str, Any], value: Any
+) -> None:
+    with pytest.raises(RenderError) as error:
+        chart.render(nested({row["key"]: value}))
+    assert f"value {row['key']}: {json.dumps(value)} is not possible" in str(error.value)
+    assert row["why"] in str(error.value)
+
+
+def test_the_notes_are_short_without_values(chart: Chart) -> None:
+    assert "no effect" not in render(chart, {}).notes
+
+
+# ---- mistakes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"scheduler.placementStrategi": "spread"}, "placementStrategi"),
+        ({"schedular.args": {}}, "schedular"),
+        ({"topology": "seperate"}, "value must be one of 'together', 'split'"),
+        ({"global.gpuSharin": True}, "global does not have the values gpuSharin: it has"),
+        ({"operator.replicaCount": "two"}, "got string, want integer"),
+        ({"scheduler.plugins": {"elastic": {"enable": False}}}, "enable"),
+        ({"global.tolerations": [{"key": "a", "efect": "NoSchedule"}]}, "efect"),
+        ({"scheduler.resources": {"limit": {}}}, "limit"),
+        (
+            {
+                "numaPlacementExporter.enabled": True,
+                "numaPlacementExporter.podResourcesSocket": "/tmp/a.sock",
+            },
+            "value numaPlacementExporter.podResourcesSocket: /tmp/a.sock is not in",
+        ),
+    ],
+)
+def test_a_mistake_is_named(chart: Chart, settings: dict[str, Any], why: str) -> None:
+    with pytest.raises(RenderError) as error:
+        chart.render(nested(settings))
+    assert why in str(error.value)
+
+
+@pytest.mark.parametrize("below", ["global.", ""])
+def test_no_misspelt_value_passes(chart: Chart, below: str) -> None:
+    """The schema finds all but those of `global`, which the templates find."""
+    keys = [row["key"] for row in ROWS if row["key"].startswith("global.") == bool(below)]
+    keys = [key for key in keys if key.count(".") <= 1]
+    with pytest.raises(RenderError) as error:
+        chart.render(nested({f"{key}x": 1 for key in keys}))
+    for key in keys:
+        assert f"{key.split('.')[-1]}x" in str(error.value)
+
+
+def test_values_of_an_older_chart_get_the_defaults_of_this_one(chart: Chart) -> None:
+    """As with --reuse-values, which does not read the new values.yaml. null removes a value."""
+    removed = dict.fromkeys(("image", "operator", "scheduler", "defaultQueue", "topology"))
+    assert chart.render(removed).objects == chart.render().objects
+
+
+def test_a_parent_chart_may_have_global_values_of_its_own(chart: Chart, tmp_path: Any) -> None:
+    (tmp_path / "Chart.yaml").write_text(
+        "apiVersion: v2\nname: parent\nversion: 1.0.0\n"
+        "dependencies: [{name: kai-sched, version: '*', condition: kai-sched.enabled}]\n"
+    )
+    (tmp_path / "charts").mkdir()
+    (tmp_path / "charts/kai-sched").symlink_to(chart.folder)
+    values = {"global": {"imageRegistry": "registry.example"}, "kai-sched": {"enabled": True}}
+    made = chart.run(
+        *("template", "parent", str(tmp_path), "--namespace", "gpu", "--values", "-"),
+        stdin=json.dumps(values),
+    )
+    assert "kind: Deployment" in made

@@ -1,0 +1,112 @@
+"""Helm on the test cluster, and KAI's release as data."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import yaml
+from testcluster import Cluster, Object
+from testcluster import programs as programs_of_clusters
+
+from kai.api import keys
+from kai.install import manifests
+
+CHART = Path(__file__).parents[2] / "charts/kai-sched"
+KAIS_RELEASE = "kai-scheduler"
+IMAGE = {"global": {"registry": "registry.example", "tag": "test"}}
+"""The machine of the test cluster runs the programs of this checkout for it."""
+
+
+class HelmError(Exception):
+    """Helm failed; the text is what it printed."""
+
+
+class Helm:
+    """Helm with the rights of the administrator. Its values are written into a file."""
+
+    def __init__(self, cluster: Cluster, folder: Path) -> None:
+        self._cluster, self._folder = cluster, folder
+        self._program = programs_of_clusters.helm()
+
+    async def run(self, *arguments: str) -> str:
+        """Raises HelmError."""
+        done = await asyncio.to_thread(
+            subprocess.run,
+            [str(self._program), *arguments],
+            capture_output=True,
+            text=True,
+            env={
+                **os.environ,
+                "KUBECONFIG": str(self._cluster.folder / "admin.kubeconfig"),
+                "HELM_CACHE_HOME": str(self._folder / "cache"),
+            },
+        )
+        if done.returncode:
+            raise HelmError(done.stderr)
+        return str(done.stdout)
+
+    async def apply(
+        self,
+        command: str,
+        release: str,
+        namespace: str,
+        values: Object | None = None,
+        *more: str,
+        chart: Path = CHART,
+    ) -> str:
+        """`helm install` or `helm upgrade`, until all programs are ready."""
+        file = self._folder / "values.yaml"
+        file.write_text(yaml.safe_dump({**IMAGE, **(values or {})}))
+        return await self.run(
+            *(command, release, str(chart), "-n", namespace, "--create-namespace"),
+            *("--values", str(file), "--wait", "--timeout", "3m", *more),
+        )
+
+
+def of_kai(namespace: str) -> list[Object]:
+    """Objects of KAI's chart that ours has too, as Helm marks those of a release."""
+    made: list[Object] = [*manifests.priority_classes(), *manifests.queues()]
+    metadata = {"name": keys.RESERVATION}
+    made.append({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    account = {"apiVersion": "v1", "kind": "ServiceAccount"}
+    made.append({**account, "metadata": {**metadata, "namespace": keys.RESERVATION}})
+    for each in made:
+        metadata = each["metadata"] = dict(each["metadata"])
+        metadata["labels"] = {"app.kubernetes.io/managed-by": "Helm"}
+        metadata["annotations"] = {
+            **metadata.get("annotations", {}),
+            "meta.helm.sh/release-name": KAIS_RELEASE,
+            "meta.helm.sh/release-namespace": namespace,
+        }
+    return made
+
+
+def operator_chart(folder: Path) -> Path:
+    """A chart with the one Deployment of KAI's chart: its operator."""
+    (folder / "templates").mkdir(parents=True)
+    chart = {"apiVersion": "v2", "name": "kai-scheduler", "version": "0.17.0"}
+    (folder / "Chart.yaml").write_text(yaml.safe_dump(chart))
+    (folder / "templates/operator.yaml").write_text(
+        yaml.safe_dump(program_of_kai("kai-operator", "{{ .Release.Namespace }}"))
+    )
+    return folder
+
+
+def program_of_kai(name: str, namespace: str, **metadata: Any) -> Object:
+    """A Deployment without pods."""
+    labels = {"app": name}
+    container = {"name": "main", "image": "none"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace, **metadata},
+        "spec": {
+            "replicas": 0,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }

@@ -1,0 +1,240 @@
+"""The Helm chart on a real API server: installed, upgraded, rolled back and removed, beside KAI and
+in its place. A machine runs the programs and the hooks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import yaml
+from chart_play import CHART, KAIS_RELEASE, Helm, HelmError, of_kai, operator_chart, program_of_kai
+from machine_play import Place, Scene, play
+from testcluster import ApiError, Egress, Object, node, path_of, pod, temporary_cluster
+
+from kai.api.keys import RESERVATION
+from kai.api.resources import OURS, resource
+from kai.install import hooks
+from kai.install.definitions import VERSION_ANNOTATION
+
+pytestmark = [pytest.mark.chart_rounds, pytest.mark.timeout(600)]
+
+SETS = Path(__file__).parents[1] / "chart/value_sets.yaml"
+NOT_SERVED = ("PodMonitor", "VerticalPodAutoscaler")
+"""Kinds of other projects, which the test cluster does not have."""
+CRD = "CustomResourceDefinition"
+
+Story = Callable[[Scene, Helm, str], Awaitable[None]]
+
+
+@pytest.fixture
+def place(programs: Mapping[str, Path]) -> Iterator[Place]:
+    """A cluster of its own: each test begins without definitions."""
+    with Egress() as egress, temporary_cluster(egress.options(), programs) as cluster:
+        yield Place(cluster, egress)
+
+
+def rounds(place: Place, folder: Path, story: Story) -> None:
+    """Plays the story with Helm and the name of a namespace for the release."""
+    namespace = f"kai-{uuid4().hex[:8]}"
+
+    async def scene(found: Scene) -> None:
+        await story(found, Helm(place.cluster, folder), namespace)
+
+    play(place, scene)
+
+
+async def exists(scene: Scene, kind: str, name: str, namespace: str = "") -> Object | None:
+    try:
+        return await scene.api.get(resource(kind).path(namespace, name))
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return None
+
+
+async def is_placed(scene: Scene, name: str) -> None:
+    await scene.create(pod(name, "", queue="default-queue"))
+    await scene.phase(name, "Running")
+
+
+def test_the_life_of_a_release(place: Place, tmp_path: Path) -> None:
+    async def story(scene: Scene, helm: Helm, namespace: str) -> None:
+        await scene.api.create(node("simulated", 8))
+        notes = await helm.apply("install", "mine", namespace, {"binder": {"image": {"tag": "v1"}}})
+        assert "binder.image" in notes
+        await is_placed(scene, "after-install")
+        await helm.run("test", "mine", "-n", namespace)
+        await change_queue(scene)
+
+        await helm.apply("upgrade", "mine", namespace, {"scheduler": {"kValue": 2}})
+        config = await exists(scene, "ConfigMap", "kai-config", namespace)
+        assert config is not None
+        assert "kValue: 2" in config["data"]["config.yaml"]
+        await is_placed(scene, "after-upgrade")
+        await helm.run("rollback", "mine", "-n", namespace, "--wait")
+        await is_placed(scene, "after-rollback")
+        await keeps_its_queue(scene)
+
+        await helm.run("uninstall", "mine", "-n", namespace, "--wait")
+        assert await scene.api.items(path_of("Deployment", namespace)) == []
+        assert await exists(scene, "PriorityClass", "train") is None
+        assert await exists(scene, "Namespace", RESERVATION)
+        await keeps_its_queue(scene)
+        for each in OURS:
+            assert await exists(scene, CRD, f"{each.plural}.{each.group}")
+        await scene.phase("after-rollback", "Running")
+
+        await helm.apply("install", "again", namespace)
+        await keeps_its_queue(scene)
+        await is_placed(scene, "after-another-install")
+
+    rounds(place, tmp_path, story)
+
+
+async def change_queue(scene: Scene) -> None:
+    path = resource("Queue").path(name="default-queue")
+    await scene.api.patch(path, {"spec": {"resources": {"gpu": {"quota": 3}}}})
+
+
+async def keeps_its_queue(scene: Scene) -> None:
+    found = await exists(scene, "Queue", "default-queue")
+    assert found is not None
+    assert found["spec"]["resources"]["gpu"]["quota"] == 3
+
+
+def test_a_deployment_for_each_role(place: Place, tmp_path: Path) -> None:
+    async def story(scene: Scene, helm: Helm, namespace: str) -> None:
+        await scene.api.create(node("simulated", 8))
+        values = {"topology": "split", "scheduler": {"args": {"binding": "bind-requests"}}}
+        await helm.apply("install", "mine", namespace, values)
+        found = await scene.api.items(path_of("Deployment", namespace))
+        assert {each["metadata"]["name"] for each in found} == {
+            *("kai-scheduler-default", "binder", "pod-grouper"),
+            *("podgroup-controller", "queue-controller", "kai-admission"),
+        }
+        await is_placed(scene, "one")
+
+    rounds(place, tmp_path, story)
+
+
+def test_a_newer_definition_stays_and_an_older_one_of_kai_is_replaced(
+    place: Place, tmp_path: Path
+) -> None:
+    async def story(scene: Scene, helm: Helm, namespace: str) -> None:
+        await helm.apply("install", "mine", namespace)
+        queues = resource(CRD).path(name="queues.scheduling.run.ai")
+        groups = resource(CRD).path(name="podgroups.scheduling.run.ai")
+        newer = {"metadata": {"annotations": {VERSION_ANNOTATION: "99.0.0"}}}
+        await scene.api.patch(queues, newer)
+        older = await scene.api.get(groups)
+        [version] = older["spec"]["versions"]
+        del version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["minMember"]
+        await scene.api.patch(groups, {"spec": {"versions": [version]}})
+        await helm.apply("upgrade", "mine", namespace)
+        found = await scene.api.get(queues)
+        assert found["metadata"]["annotations"][VERSION_ANNOTATION] == "99.0.0"
+        [version] = (await scene.api.get(groups))["spec"]["versions"]
+        fields = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        assert "minMember" in fields
+
+    rounds(place, tmp_path, story)
+
+
+def test_beside_kai_its_objects_keep_their_owner(place: Place, tmp_path: Path) -> None:
+    async def story(scene: Scene, helm: Helm, namespace: str) -> None:
+        await helm.apply("install", "first", namespace)  # for the definitions
+        await helm.run("uninstall", "first", "-n", namespace, "--wait")
+        for queue in ("default-queue", "default-parent-queue"):
+            await scene.api.delete(resource("Queue").path(name=queue))
+        objects = yaml.safe_dump_all(of_kai("kais"))
+        await asyncio.to_thread(
+            scene.cluster.kubectl,
+            *("apply", "--server-side", "--force-conflicts", "-f", "-"),
+            stdin=objects,
+        )
+        await helm.apply("install", "mine", namespace)
+        await helm.apply("upgrade", "mine", namespace, {"operator": {"replicaCount": 1}})
+        await helm.run("uninstall", "mine", "-n", namespace, "--wait")
+        for each in of_kai("kais"):
+            metadata = each["metadata"]
+            found = await exists(
+                scene, each["kind"], metadata["name"], metadata.get("namespace", "")
+            )
+            assert found is not None
+            owner = found["metadata"]["annotations"]["meta.helm.sh/release-name"]
+            assert owner == KAIS_RELEASE
+
+    rounds(place, tmp_path, story)
+
+
+def test_an_upgrade_makes_priority_classes_again_that_kai_took_along(
+    place: Place, tmp_path: Path
+) -> None:
+    async def story(scene: Scene, helm: Helm, namespace: str) -> None:
+        await helm.apply("install", "mine", namespace)
+        await scene.api.delete(resource("PriorityClass").path(name="train"))
+        await helm.apply("upgrade", "mine", namespace)
+        assert await exists(scene, "PriorityClass", "train")
+
+    rounds(place, tmp_path, story)
+
+
+def test_an_upgrade_of_kais_release_is_refused_while_its_programs_exist(
+    place: Place, tmp_path: Path
+) -> None:
+    async def story(scene: Scene, helm: Helm, namespace: str) -> None:
+        await helm.apply("install", "first", namespace)  # for the definitions
+        await helm.run("uninstall", "first", "-n", namespace, "--wait")
+        chart = operator_chart(tmp_path / "operator")
+        await helm.apply("install", KAIS_RELEASE, namespace, chart=chart)
+        config = {"apiVersion": "kai.scheduler/v1", "kind": "Config", "spec": {}}
+        config = {**config, "metadata": {"name": "kai-config"}}
+        made = await scene.api.create_one(config)
+        owner = {"apiVersion": config["apiVersion"], "kind": "Config", "name": "kai-config"}
+        owner["uid"] = made["metadata"]["uid"]
+        await scene.api.create(program_of_kai("binder", namespace, ownerReferences=[owner]))
+        with pytest.raises(HelmError) as error:
+            await helm.apply("upgrade", KAIS_RELEASE, namespace)
+        commands = [line.split() for line in str(error.value).splitlines() if "kubectl" in line]
+        assert len(commands) == 3
+        for _, *command in commands:
+            await asyncio.to_thread(scene.cluster.kubectl, *command)
+        gone = scene.api.is_gone(path_of("Deployment", namespace, "binder"))
+        await scene.machine.until("KAI's program is gone", gone)
+        await helm.apply("upgrade", KAIS_RELEASE, namespace)
+        assert await exists(scene, "Deployment", "kai-operator", namespace) is None
+        await scene.machine.runs(namespace, "app.kubernetes.io/name=kai-sched", count=2)
+
+    rounds(place, tmp_path, story)
+
+
+def test_the_server_accepts_all_sets_of_values(place: Place, tmp_path: Path) -> None:
+    async def story(scene: Scene, helm: Helm, namespace: str) -> None:
+        # For the definitions; the webhooks would miss the parents of queues in a dry run.
+        await helm.apply("install", "mine", namespace, {"admission": {"enabled": False}})
+        for name in ("rendered", "gpu-holders"):
+            await scene.api.create_namespace(name)
+        # A dry run creates nothing, and the server refuses a pod without its account.
+        account = ("create", "serviceaccount", hooks.ACCOUNT, "-n", "rendered")
+        await asyncio.to_thread(scene.cluster.kubectl, *account)
+        for each in yaml.safe_load(SETS.read_text()):
+            file = tmp_path / "set.yaml"
+            file.write_text(yaml.safe_dump(each["values"]))
+            rendered = ("template", "other", str(CHART), "-n", "rendered")
+            text = await helm.run(*rendered, "--values", str(file))
+            made = [
+                manifest
+                for manifest in yaml.safe_load_all(text)
+                if manifest and manifest["kind"] not in NOT_SERVED
+            ]
+            await asyncio.to_thread(
+                scene.cluster.kubectl,
+                *("apply", "--server-side", "--force-conflicts", "--dry-run=server"),
+                *("--validate=strict", "-f", "-"),
+                stdin=yaml.safe_dump_all(made),
+            )
+
+    rounds(place, tmp_path, story)
