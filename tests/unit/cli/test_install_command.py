@@ -11,12 +11,19 @@ import pytest
 import yaml
 
 import kai
+from kai.install import access
 
 Run = Callable[..., Any]
 
 
 def kinds(text: str) -> list[str]:
     return [each["kind"] for each in yaml.safe_load_all(text)]
+
+
+def deployments(text: str) -> dict[str, dict[str, Any]]:
+    """From a List of `--json`, by name."""
+    made = [each for each in json.loads(text)["items"] if each["kind"] == "Deployment"]
+    return {each["metadata"]["name"]: each for each in made}
 
 
 def test_the_crds_alone_are_printed(run: Run) -> None:
@@ -30,7 +37,8 @@ def test_objects_are_printed_in_the_order_to_apply(run: Run) -> None:
     assert (done.status, done.err) == (0, "")
     found = kinds(done.out)
     assert found[:7] == [*["CustomResourceDefinition"] * 6, "Namespace"]
-    assert found[-2:] == ["Deployment", "PodDisruptionBudget"]
+    after_rights = [each for each in found if each.startswith(("Deploy", "Service", "Mutating"))]
+    assert after_rights[-3:] == ["Deployment", "Service", "MutatingWebhookConfiguration"]
     assert f"image: kai-sched:{kai.__version__}\n" in done.out
     assert "namespace: kai-scheduler\n" in done.out
 
@@ -42,21 +50,32 @@ def test_namespace_and_image_are_options(run: Run) -> None:
         each["metadata"]["namespace"] for each in objects if "namespace" in each["metadata"]
     }
     assert namespaces == {"gpu", "kai-resource-reservation"}
-    [deployment] = [each for each in objects if each["kind"] == "Deployment"]
-    [container] = deployment["spec"]["template"]["spec"]["containers"]
-    assert (container["image"], container["args"][:2]) == ("registry/kai:1", ["run", "all"])
+    started = {}
+    for name, each in deployments(done.out).items():
+        [container] = each["spec"]["template"]["spec"]["containers"]
+        assert container["image"] == "registry/kai:1"
+        started[name] = container["args"][:2]
+    assert started == {"kai": ["run", "all"], "kai-admission": ["run", "admission"]}
 
 
 def test_each_role_gets_a_deployment_of_its_own(run: Run) -> None:
-    assert kinds(run("install", "--separate").out).count("Deployment") == 5
+    made = deployments(run("install", "--separate", "--json").out)
+    assert {*made} == {*(f"kai-{role}" for role in access.ROLES), "kai-admission"}
 
 
-def test_without_programs_only_the_deployment_and_its_budget_are_missing(run: Run) -> None:
+def test_without_programs_only_they_and_the_webhooks_are_missing(run: Run) -> None:
     done = run("install", "--without-programs", "--namespace", "gpu")
     assert (done.status, done.err) == (0, "")
+
+    def is_needed_without(manifest: dict[str, Any]) -> bool:
+        programs = ("Deployment", "PodDisruptionBudget", "Service")
+        registrations = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+        of_webhooks = manifest["metadata"]["name"].endswith("kai-admission")
+        return manifest["kind"] not in (*programs, *registrations) and not of_webhooks
+
+    everything = yaml.safe_load_all(run("install").out)
     found = kinds(done.out)
-    programs = ("Deployment", "PodDisruptionBudget")
-    assert found == [each for each in kinds(run("install").out) if each not in programs]
+    assert found == [each["kind"] for each in everything if is_needed_without(each)]
     assert "ServiceAccount" in found
 
 
@@ -135,8 +154,7 @@ def test_another_configuration_changes_the_pod_template(run: Run, tmp_path: Path
     file, seen = tmp_path / "config.yaml", set()
     for value in (1, 2):
         file.write_text(f"plugins: {{proportion: {{kValue: {value}}}}}")
-        objects = json.loads(run("install", "--config", file, "--json").out)["items"]
-        [deployment] = [each for each in objects if each["kind"] == "Deployment"]
+        deployment = deployments(run("install", "--config", file, "--json").out)["kai"]
         seen.add(json.dumps(deployment["spec"]["template"]["metadata"]["annotations"]))
     assert len(seen) == 2
 
