@@ -10,7 +10,7 @@ import pytest
 import yaml
 from testcluster import ApiError, Client, Cluster, Object, path_of
 
-from kai.api import keys
+from kai.api import keys, webhooks
 from kai.install import access, manifests
 
 BASE = {
@@ -33,6 +33,8 @@ def installed(cluster: Cluster) -> Iterator[Cluster]:
     yield cluster
     for kind in ("daemonsets", "deployments", "pods"):
         cluster.kubectl("delete", kind, "--all", "-n", manifests.NAMESPACE, "--wait=false")
+    for kind in set(webhooks.CONFIGURATIONS.values()):
+        cluster.kubectl("delete", kind, "--all")
 
 
 def make(kind: str, name: str, spec: Any) -> Object:
@@ -160,7 +162,7 @@ def test_an_account_has_exactly_the_rights_of_its_role(
         account = f"{manifests.NAMESPACE}:{manifests.account_of(role)}"
         rules = access.rules_of(role)
         needed = {
-            (each.group, each.resource, verb)
+            (each.group, each.resource, verb): each
             for each in rules
             if not each.reserving
             for verb in each.verbs
@@ -171,12 +173,15 @@ def test_an_account_has_exactly_the_rights_of_its_role(
             for verb in ("get", "list", "watch", "create", "update", "patch", "delete")
         }
         async with installed.client() as api:
-            for group, resource, verb in sorted(every | needed):
-                own = resource == "leases"
+            for group, resource, verb in sorted({*every, *needed}):
+                rule = needed.get((group, resource, verb))
+                own = resource == "leases" if rule is None else rule.own
                 where = manifests.NAMESPACE if own else namespace
-                wanted = (group, resource, verb) in needed
-                allowed = await api.may(account, verb, resource, group, where)
-                assert allowed == wanted, (resource, verb)
+                for name in rule.names if rule and rule.names else ("",):
+                    allowed = await api.may(account, verb, resource, group, where, name)
+                    assert allowed == (rule is not None), (resource, verb, name)
+                if rule and rule.names:
+                    assert not await api.may(account, verb, resource, group, where, "other")
             makes_pods = any(rule.reserving for rule in rules)
             where = (account, "create", "pods", "")
             assert await api.may(*where, keys.RESERVATION) == makes_pods

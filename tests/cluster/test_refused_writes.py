@@ -152,6 +152,8 @@ def places(cluster: Cluster) -> Iterator[dict[str, str]]:
         # Before the nodes: pods on a node that is gone stay, and hold its GPUs when it comes back.
         cluster.kubectl("delete", "pods", "--all", "-n", each, "--force", "--grace-period=0")
         cluster.kubectl("delete", "namespace", each, "--wait=false")
+    # This namespace stays: tests of other modules make reservation pods there.
+    cluster.kubectl("delete", "resourcequotas", "--all", "-n", keys.RESERVATION)
     for kind in ("nodes", "queues"):
         cluster.kubectl("delete", kind, "--all")
 

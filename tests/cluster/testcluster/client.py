@@ -275,8 +275,17 @@ class Client:
 
     # --- rights -----------------------------------------------------------------------------------
 
-    async def may(self, account: str, verb: str, resource: str, group: str, namespace: str) -> bool:
-        """Whether a service account, "namespace:name", has a right in a namespace."""
+    async def may(
+        self,
+        account: str,
+        verb: str,
+        resource: str,
+        group: str,
+        namespace: str,
+        object_name: str = "",
+    ) -> bool:
+        """Whether a service account, "namespace:name", has a right in a namespace: for all objects
+        or for one."""
         name, _, subresource = resource.partition("/")
         request = {
             "group": group,
@@ -284,6 +293,7 @@ class Client:
             "subresource": subresource,
             "verb": verb,
             "namespace": namespace,
+            "name": object_name,
         }
         user = f"system:serviceaccount:{account}"
         review = {
