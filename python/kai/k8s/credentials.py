@@ -14,7 +14,6 @@ import os
 import ssl
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from kai.api.documents import decode
 from kai.api.times import to_ns
 from kai.api.visible import visible
 from kai.errors import InvalidInputError, UnreachableError
+from kai.k8s.certificates import use_certificate
 from kai.k8s.clock import Clock
 from kai.k8s.kubeconfig import Access, Material, Plugin, is_header, read_file
 
@@ -125,16 +125,13 @@ def _tls(access: Access, authority: bytes, certificate: bytes, key: bytes) -> ss
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if certificate:
-        with tempfile.TemporaryDirectory() as folder:  # readable by its owner only
-            pem = Path(folder, "client.pem")
-            pem.write_bytes(certificate + b"\n" + key)
-            try:
-                context.load_cert_chain(pem)
-            except (ssl.SSLError, OSError) as error:
-                raise InvalidInputError(
-                    f"{access.source}: client-certificate and client-key: "
-                    f"are not a certificate and its key ({error})"
-                ) from None
+        try:
+            use_certificate(context, certificate, key)
+        except (ssl.SSLError, OSError) as error:
+            raise InvalidInputError(
+                f"{access.source}: client-certificate and client-key: "
+                f"are not a certificate and its key ({error})"
+            ) from None
     return context
 
 

@@ -24,7 +24,7 @@ from testcluster.running import PATIENCE_S, apply
 from kai.api import keys
 from kai.api.keys import RESERVATION
 from kai.controllers.sharing import Reservations, reservation_pod
-from kai.install import access, manifests, running
+from kai.install import access, admission, manifests, running
 
 LOG_LINE = re.compile(r"^\S+Z info \S+: ")
 SECRETS = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -36,6 +36,9 @@ def installed(cluster: Cluster) -> Cluster:
     install_all(cluster)
     separate = manifests.everything(separate=True, programs=False)
     cluster.kubectl("apply", "--server-side", "-f", "-", stdin=manifests.to_yaml(separate))
+    # Without its registrations: the API server cannot reach the Service that they name.
+    account = manifests.account_of(admission.ADMISSION)
+    apply(cluster, *access.objects(admission.ADMISSION, account, NAMESPACE))
     return cluster
 
 
@@ -114,6 +117,10 @@ def is_ready(port: int) -> bool:
 DEPLOYMENTS = {
     role: running.deployment(role, manifests.account_of(role), NAMESPACE, "image")
     for role in (access.ALL, *access.ROLES)
+} | {
+    admission.ADMISSION: admission.deployment(
+        manifests.account_of(admission.ADMISSION), NAMESPACE, "image"
+    )
 }
 """As `kai install` prints them, by program."""
 

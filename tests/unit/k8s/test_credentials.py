@@ -6,6 +6,7 @@ import asyncio
 import json
 import ssl
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from fake_api import FakeApi, QuickClock, ok, status
 
 import kai
 from kai.api.times import to_text
+from kai.k8s.certificates import use_certificate
 from kai.k8s.client import Client
 from kai.k8s.credentials import Credentials, run_plugin
 from kai.k8s.kubeconfig import Access, Material, Plugin, User
@@ -168,6 +170,23 @@ def test_a_client_certificate_is_sent(pki: Path) -> None:
     of_data = User(certificate=Material(certificate.read_bytes()), key=Material(key.read_bytes()))
     for user in (of_files, of_data):
         assert over_tls(pki, user=user)["subject"] == [[["commonName", "client"]]]
+
+
+def test_a_client_certificate_needs_no_folder_that_can_be_written(
+    pki: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file system of a pod may be read-only."""
+
+    def no_folder(*_: object, **__: object) -> None:
+        raise FileNotFoundError("no usable temporary directory")
+
+    monkeypatch.setattr(tempfile, "gettempdir", no_folder)
+    monkeypatch.setattr(tempfile, "mkdtemp", no_folder)
+    context = ssl.create_default_context()
+    pair = [(pki / f"client.{end}").read_bytes() for end in ("crt", "key")]
+    use_certificate(context, pair[0], pair[1])
+    with pytest.raises(ssl.SSLError, match="KEY_VALUES_MISMATCH"):
+        use_certificate(context, pair[0], (pki / "server.key").read_bytes())
 
 
 def test_a_certificate_of_a_plugin_is_sent(pki: Path, tmp_path: Path) -> None:

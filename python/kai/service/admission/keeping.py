@@ -10,9 +10,7 @@ them only. The order of a rotation is in kai.controllers.admission.rotation.
 from __future__ import annotations
 
 import json
-import os
 import ssl
-import tempfile
 from typing import TYPE_CHECKING, Any
 
 from kai.api.webhooks import CONFIGURATIONS
@@ -20,6 +18,7 @@ from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.admission.registrations import Ours, missing
 from kai.controllers.admission.rotation import Kept, Pems, step
 from kai.errors import KaiError
+from kai.k8s.certificates import use_certificate
 from kai.service.log import Log
 
 if TYPE_CHECKING:
@@ -120,12 +119,7 @@ class Keeping:
         lifetime = self._pems.lifetime(*pair)
         if pair == self._used or lifetime is None:
             return
-        with tempfile.TemporaryDirectory() as folder:  # ssl reads files only
-            names = [os.path.join(folder, each) for each in ("tls.crt", "tls.key")]
-            for name, content in zip(names, pair, strict=True):
-                with open(os.open(name, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
-                    file.write(content)
-            self._tls.load_cert_chain(*names)
+        use_certificate(self._tls, *pair)
         self._used, self.ends = pair, lifetime.ends
         self._log.info("uses a certificate", ends=int(lifetime.ends))
 
