@@ -70,18 +70,21 @@ def test_missing_rights_are_logged_and_waited_for(cluster: FakeCluster, logged: 
     cluster.put(*small())
     cluster.forbidden = {f"{verb} {kind}" for kind in WATCHED for verb in ("list", "watch")}
 
+    read = needed_by(["scheduler"], OF_PLUGINS)
+
     async def story() -> None:
         await logged.has(f"warning kai: may not watch nodes user=ann {FIX}")
         await logged.has(
             f"warning kai: may not watch podgroups group=scheduling.run.ai user=ann {FIX}"
         )
+        while sum(" may not " in line for line in logged.lines) < len(read):
+            await asyncio.sleep(0.01)
         cluster.forbidden = set()
         await logged.has("info kai: may watch nodes again")
         await logged.has("info kai: may watch podgroups again group=scheduling.run.ai")
 
     running(cluster, story)
     missing = [line for line in logged.lines if " may not " in line]
-    read = needed_by(["scheduler"], OF_PLUGINS)
     assert len(missing) == len(set(missing)) == len(read)
 
 
