@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import io
-import time
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -170,8 +169,11 @@ def test_registrations_that_do_not_exist_are_no_problem() -> None:
 # ---- helm test -----------------------------------------------------------------------------------
 
 
-def lease(holder: str, renewed: float) -> dict[str, Any]:
-    then = datetime.fromtimestamp(renewed, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000000Z")
+def lease(holder: str, age: float) -> dict[str, Any]:
+    """`age`: seconds since it was renewed, by this machine's clock: the fake server dates its
+    answers."""
+    renewed = datetime.now(timezone.utc) - timedelta(seconds=age)
+    then = renewed.strftime("%Y-%m-%dT%H:%M:%S.000000Z")
     spec = {"holderIdentity": holder, "renewTime": then, "leaseDurationSeconds": 15}
     return {"metadata": {"name": "kai-scheduler"}, "spec": spec}
 
@@ -192,22 +194,19 @@ def cluster(*leases: dict[str, Any], without: str = "") -> Callable[[FakeApi], N
     return prepare
 
 
-NOW = time.time()  # the fake server dates its answers
-
-
 def test_a_release_whose_program_leads_is_well() -> None:
-    _, log = story(cluster(lease("kai-1_a", NOW - 3)), check)
+    _, log = story(cluster(lease("kai-1_a", 3)), check)
     assert log == ["info kai: a program leads lease=kai-scheduler holder=kai-1_a"]
 
 
 @pytest.mark.parametrize(
-    "leases", [[], [lease("", NOW)], [lease("kai-1_a", NOW - 60)]], ids=["none", "free", "old"]
+    "leases", [[], [("", 0.0)], [("kai-1_a", 60.0)]], ids=["none", "free", "old"]
 )
-def test_a_release_without_a_leader_is_not_well(leases: list[dict[str, Any]]) -> None:
+def test_a_release_without_a_leader_is_not_well(leases: list[tuple[str, float]]) -> None:
     with pytest.raises(NotFoundError, match="no program in namespace gpu holds a lease"):
-        story(cluster(*leases), check)
+        story(cluster(*(lease(*each) for each in leases)), check)
 
 
 def test_a_missing_kind_is_named() -> None:
     with pytest.raises(NotFoundError, match=r"does not serve podgroups\.scheduling\.run\.ai"):
-        story(cluster(lease("kai-1_a", NOW), without="PodGroup"), check)
+        story(cluster(lease("kai-1_a", 0), without="PodGroup"), check)
