@@ -23,10 +23,9 @@ WRITTEN_OTHERWISE = (
     " notation .given value: {value}"
 )
 DEVICES = "fraction count annotation value must be a positive integer greater than 0"
-CONTAINER_MISSING = (
-    "failed to get fraction container ref: container with name {name} not found for fraction"
-    " request"
-)
+CONTAINER_NOT_FOUND = "container with name {name} not found for fraction request"
+"""Also of KAI's binder."""
+CONTAINER_MISSING = f"failed to get fraction container ref: {CONTAINER_NOT_FOUND}"
 
 # ---- pods: devices that a container chooses itself
 VISIBLE_VALUE = (

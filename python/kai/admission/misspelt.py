@@ -159,11 +159,27 @@ def gpu_resource(name: str) -> str:
 # ---- values --------------------------------------------------------------------------------------
 
 _WORDS_OF_A_SHARE = frozenset(
-    (
-        *("amount", "count", "fraction", "fractional", "limit", "nvidia", "num", "number", "part"),
-        *("partial", "percent", "percentage", "portion", "quota", "ratio", "request", "share"),
-        *("size", "slice"),
-    )
+    {
+        "amount",
+        "count",
+        "fraction",
+        "fractional",
+        "limit",
+        "nvidia",
+        "num",
+        "number",
+        "part",
+        "partial",
+        "percent",
+        "percentage",
+        "portion",
+        "quota",
+        "ratio",
+        "request",
+        "share",
+        "size",
+        "slice",
+    }
 )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from kai.admission import answers
 from kai.admission.finding import Finding, Path, refusal, warning
+from kai.admission.trees import is_own_ancestor
 from kai.api.reading import at, objects, text
 
 
@@ -104,7 +105,7 @@ def _structure(tree: _Tree) -> Iterator[Finding]:
             answers.SUBGROUP_PARENT.format(parent=each.parent, name=each.name),
         )
     parents = {each.name: each.parent for each in tree.parts}
-    for each in (part for part in tree.parts if _is_own_ancestor(part.name, parents)):
+    for each in (part for part in tree.parts if is_own_ancestor(part.name, parents)):
         yield _wrong(
             "parent",
             each,
@@ -121,14 +122,6 @@ def _structure(tree: _Tree) -> Iterator[Finding]:
                 "write minMember if it has pods, or minSubGroup if it has subgroups",
                 answers.SUBGROUP_BOTH.format(name=each.name),
             )
-
-
-def _is_own_ancestor(name: str, parents: Mapping[str, str]) -> bool:
-    above, seen = parents.get(name, ""), set[str]()
-    while above and above not in seen and above != name:
-        seen.add(above)
-        above = parents.get(above, "")
-    return bool(above) and above == name
 
 
 def _wrong(field: str, part: _Part, message: str, fix: str, answer: str) -> Finding:

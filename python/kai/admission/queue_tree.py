@@ -8,6 +8,7 @@ from typing import Any
 
 from kai.admission import queues
 from kai.admission.finding import Finding, Path, error, refusal, warning
+from kai.admission.trees import ancestors, is_own_ancestor
 from kai.api import defaults
 from kai.api.reading import at, mapping, text
 
@@ -28,13 +29,6 @@ class Queues:
         if found and not complete:
             found = _parents(defaults.queues()) | found
         return Queues(found, complete)
-
-    def is_own_ancestor(self, name: str) -> bool:
-        above, seen = self.parents.get(name), set[str]()
-        while above is not None and above not in seen and above != name:
-            seen.add(above)
-            above = self.parents.get(above)
-        return above == name
 
     def has_children(self, name: str) -> bool:
         return name in self.parents.values()
@@ -73,15 +67,7 @@ class Queues:
         )
 
     def _leaves_below(self, name: str) -> list[str]:
-        found = []
-        for leaf in self._leaves():
-            above, seen = self.parents[leaf], set[str]()
-            while above is not None and above not in seen and above != name:
-                seen.add(above)
-                above = self.parents.get(above)
-            if above == name:
-                found.append(leaf)
-        return found
+        return [leaf for leaf in self._leaves() if name in ancestors(leaf, self.parents)]
 
     def check_deletion(self, name: str, groups: Iterable[str]) -> Iterator[Finding]:
         """Checks that nothing is left in a queue that is deleted. `groups`: its pod groups."""
@@ -120,7 +106,7 @@ def check_queue_object(queue: Mapping[str, Any], known: Queues) -> Iterator[Find
             _no_parent(name),
             "write parentQueue, and add a queue of that name",
         )
-    elif known.is_own_ancestor(name):
+    elif is_own_ancestor(name, known.parents):
         yield error(
             "queue-cycle",
             ("spec", "parentQueue"),

@@ -29,16 +29,9 @@ def queue_refusals(queue: Mapping[str, Any]) -> Iterator[Finding]:
 
     A Queue with a resourceVersion was accepted by a cluster, perhaps without the webhook.
     """
-    accepted = at(queue, "metadata", "resourceVersion")
     spec, resources = mapping(queue.get("spec")), at(queue, "spec", "resources")
-    if not accepted and resources is None:
-        yield refusal(
-            "queue-without-resources",
-            ("spec", "resources"),
-            "is missing, and KAI refuses the Queue: resources must be specified",
-            "write gpu, cpu and memory, each with quota and limit; -1 means no limit",
-            answer=answers.NO_RESOURCES,
-        )
+    if not at(queue, "metadata", "resourceVersion"):
+        yield from without_resources(queue)
     for name in ("displayName", "parentQueue"):
         if spec.get(name) is not None and not isinstance(spec[name], str):
             yield no_text(spec[name], ("spec", name), name)
@@ -49,6 +42,18 @@ def queue_refusals(queue: Mapping[str, Any]) -> Iterator[Finding]:
     for name in _RUN_TIMES:
         yield from _run_time(spec.get(name), ("spec", name))
     yield from _resources(resources)
+
+
+def without_resources(queue: Mapping[str, Any]) -> Iterator[Finding]:
+    """What KAI's webhook refuses, of new Queues and of changed ones."""
+    if at(queue, "spec", "resources") is None:
+        yield refusal(
+            "queue-without-resources",
+            ("spec", "resources"),
+            "is missing, and KAI refuses the Queue: resources must be specified",
+            "write gpu, cpu and memory, each with quota and limit; -1 means no limit",
+            answer=answers.NO_RESOURCES,
+        )
 
 
 def _run_time(value: object, where: Path) -> Iterator[Finding]:

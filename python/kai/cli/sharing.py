@@ -61,14 +61,17 @@ def sharing_options(command: Command) -> Command:
                 callback=json_object,
                 help="Their requests and limits, except the GPU.",
             ),
-            *(
-                click.option(
-                    f"--resource-reservation-{part}-security-context",
-                    metavar="JSON",
-                    callback=json_object,
-                    help=f"The securityContext of their {part}s [none].",
-                )
-                for part in ("pod", "container")
+            click.option(
+                "--resource-reservation-pod-security-context",
+                metavar="JSON",
+                callback=json_object,
+                help="The securityContext of their pods [none].",
+            ),
+            click.option(
+                "--resource-reservation-container-security-context",
+                metavar="JSON",
+                callback=json_object,
+                help="The securityContext of their containers [none].",
             ),
             click.option(
                 "--resource-reservation-allocation-timeout",

@@ -15,6 +15,7 @@ from typing import Any
 
 from kai.api import webhooks
 from kai.api.keys import KAI_GROUP, RESERVATION, SCHEDULING_GROUP
+from kai.api.resources import resource
 
 ROLES = ("scheduler", "binder", "pod-grouper", "pod-group-controller", "queue-controller")
 """The roles of `kai run`."""
@@ -195,8 +196,6 @@ LATER: Mapping[str, tuple[Rule, ...]] = {
 RULES: Mapping[str, tuple[Rule, ...]] = {role: (*USED[role], *LATER[role]) for role in ROLES}
 """All rules by role. `rules_of` joins them for `all`."""
 
-_REGISTRATIONS = "admissionregistration.k8s.io"
-
 PROGRAMS: Mapping[str, tuple[Rule, ...]] = {
     "admission": (
         # A right to create cannot be limited to names.
@@ -204,8 +203,8 @@ PROGRAMS: Mapping[str, tuple[Rule, ...]] = {
         Rule("", "secrets", ("get", "patch"), own=True, names=(webhooks.SECRET,)),
         *(
             Rule(
-                _REGISTRATIONS,
-                f"{kind.lower()}s",
+                resource(kind).group,
+                resource(kind).plural,
                 ("get", "patch"),
                 names=tuple(name for name, own in webhooks.CONFIGURATIONS.items() if own == kind),
             )

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kai.api import webhooks
+from kai.api import keys, webhooks
 from kai.api.reading import annotations_of, at, objects, text
 from kai.api.resources import OURS, resource
+from kai.api.times import SECOND_NS, to_ns
+from kai.api.writes import Read
 from kai.errors import KaiError, NotFoundError
 from kai.install import definitions, manifests
 from kai.service.log import Log
@@ -22,7 +23,6 @@ from kai.service.log import Log
 if TYPE_CHECKING:
     from kai.k8s.client import Client
 
-FIELD_MANAGER = "kai-sched"
 ESTABLISHED_WITHIN_S = 30.0
 _DEFINITION = resource("CustomResourceDefinition")
 
@@ -45,7 +45,7 @@ async def apply_definitions(client: Client, version: str, log: Log) -> None:
     for each in manifests.crds():
         ours = definitions.with_version(each, version)
         name = ours["metadata"]["name"]
-        found = await _get(client, "CustomResourceDefinition", name)
+        found = await client.find(Read(_DEFINITION.kind, "", name))
         if found is not None and (why := definitions.why_it_stays(found, ours)):
             log.info("the definition stays as it is", name=name, why=why)
             continue
@@ -58,7 +58,7 @@ async def _apply(client: Client, definition: Mapping[str, Any]) -> None:
     answer = await client.request(
         "PATCH",
         _DEFINITION.path(name=definition["metadata"]["name"]),
-        parameters={"fieldManager": FIELD_MANAGER, "force": "true"},
+        parameters={"fieldManager": keys.FIELD_MANAGER, "force": "true"},
         body=json.dumps(definition).encode(),
         content="application/apply-patch+yaml",
     )
@@ -67,7 +67,7 @@ async def _apply(client: Client, definition: Mapping[str, Any]) -> None:
 
 async def _until_served(client: Client, name: str) -> None:
     ends = client.clock.monotonic() + ESTABLISHED_WITHIN_S
-    while not _is_established(await _get(client, "CustomResourceDefinition", name)):
+    while not _is_established(await client.find(Read(_DEFINITION.kind, "", name))):
         if client.clock.monotonic() > ends:
             raise KaiError(
                 f"CustomResourceDefinition {name} is not served after {ESTABLISHED_WITHIN_S:g} s: "
@@ -90,7 +90,7 @@ async def remove_registrations(client: Client, release: Release, log: Log) -> No
     objects that they cover.
     """
     for name, kind in webhooks.CONFIGURATIONS.items():
-        found = await _get(client, kind, name)
+        found = await client.find(Read(kind, "", name))
         if found is None or not release.owns(found):
             continue
         status, body = await client.request("DELETE", resource(kind).path(name=name))
@@ -108,9 +108,8 @@ async def check_release(client: Client, namespace: str, log: Log) -> None:
                 "with helm upgrade, or with kai install --crds-only | kubectl apply --server-side "
                 "-f -"
             )
-    answer = await client.read(resource("Lease").path(namespace), kinds=("LeaseList",))
-    leases, now = objects(json.loads(answer.body).get("items")), client.server_time()
-    held = [each for each in leases if _is_held(each, now)]
+    leases, now = await client.find(Read("Lease", namespace)), client.server_time()
+    held = [each for each in objects(leases) if _is_held(each, now)]
     if not held:
         raise NotFoundError(
             f"no program in namespace {namespace} holds a lease: kubectl get pods -n {namespace} "
@@ -129,12 +128,7 @@ def _is_held(lease: Mapping[str, Any], now: float) -> bool:
     renewed, seconds = (at(lease, "spec", each) for each in ("renewTime", "leaseDurationSeconds"))
     if not _holder(lease) or not isinstance(renewed, str) or not isinstance(seconds, int):
         return False
-    return now - datetime.fromisoformat(renewed.replace("Z", "+00:00")).timestamp() < 2 * seconds
-
-
-async def _get(client: Client, kind: str, name: str) -> dict[str, Any] | None:
-    answer = await client.read(resource(kind).path(name=name), kinds=(kind,))
-    return json.loads(answer.body) if answer.status < 300 else None
+    return now - to_ns(renewed) / SECOND_NS < 2 * seconds
 
 
 def _check(client: Client, status: int, body: bytes) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kai import admission
-from kai.admission import pod_groups
+from kai.admission import pod_groups, queues
 from kai.admission.finding import Finding
 from kai.admission.queue_tree import Queues, check_queue_object
 from kai.api.reading import at, mapping, text
@@ -120,9 +120,8 @@ class Reviews:
             groups = self._known.groups_of(name)
             return self._of_findings(Queues(known, complete=True).check_deletion(name, groups))
         queue = mapping(request.get("object"))
-        found = [each for each in admission.queue_refusals(_as_new(queue)) if each.answer]
-        if found:  # KAI repeats its answer as a warning
-            return Verdict(found[0].answer, (found[0].answer,))
+        for each in queues.without_resources(queue):  # KAI repeats its answer as a warning
+            return Verdict(each.answer, (each.answer,))
         if self._rules.as_kai:
             return Verdict()
         before = at(request, "oldObject")
@@ -157,12 +156,6 @@ class Reviews:
                 (beyond if is_refused else warnings).append(f"{each.message}; {each.fix}")
         refused = refused or beyond
         return Verdict("\n".join(refused if all_answers else refused[:1]), tuple(warnings))
-
-
-def _as_new(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The object without a resourceVersion, as checks take one with it for accepted."""
-    metadata = {**mapping(manifest.get("metadata")), "resourceVersion": ""}
-    return {**manifest, "metadata": metadata}
 
 
 def _answer(request: Mapping[str, Any], verdict: Verdict) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from kai.admission import answers
 from kai.api import gpu_memory, keys
 from kai.api.reading import annotations_of, at, first_text, mapping, objects, text
 from kai.errors import NotFoundError
@@ -74,7 +75,7 @@ def fraction_container(pod: Mapping[str, Any]) -> FractionContainer:
                 return FractionContainer(part, index, each)
     if named is None:
         raise NotFoundError("the pod has no container for its part of a GPU")
-    raise NotFoundError(f"container with name {named} not found for fraction request")
+    raise NotFoundError(answers.CONTAINER_NOT_FOUND.format(name=named))
 
 
 def config_maps(pod: Mapping[str, Any]) -> ConfigMaps:

@@ -9,12 +9,11 @@ them only. The order of a rotation is in kai.controllers.admission.rotation.
 
 from __future__ import annotations
 
-import json
 import ssl
 from typing import TYPE_CHECKING, Any
 
 from kai.api.webhooks import CONFIGURATIONS
-from kai.api.writes import Lane, Outcome, Result, Write
+from kai.api.writes import Lane, Outcome, Read, Result, Verb, Write
 from kai.controllers.admission.registrations import Ours, missing
 from kai.controllers.admission.rotation import Kept, Pems, step
 from kai.errors import KaiError
@@ -67,7 +66,7 @@ class Keeping:
 
     async def _look(self) -> bool:
         """False: another replica has written the Secret meanwhile."""
-        secret = await self._read("Secret", self._namespace, self._secret)
+        secret = await self._client.find(Read("Secret", self._namespace, self._secret))
         kept = None if secret is None else Kept.read(secret)
         is_registered = kept is not None and await self._register(kept.authorities)
         now = self._client.clock.wall()
@@ -82,16 +81,11 @@ class Keeping:
             await self._register(after.authorities)
         return True
 
-    async def _read(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
-        body = await self._client.get(kind, namespace, name)
-        found: dict[str, Any] | None = None if body is None else json.loads(body)
-        return found
-
     async def _write(self, secret: dict[str, Any] | None, after: Kept) -> bool:
         """False: the Secret has changed meanwhile."""
         data = after.data()
-        name = (self._namespace, self._secret)
         if secret is None:
+            verb: Verb = "create"
             body = {
                 "apiVersion": "v1",
                 "kind": "Secret",
@@ -99,25 +93,25 @@ class Keeping:
                 "type": "kubernetes.io/tls",
                 "data": {key: each for key, each in data.items() if each is not None},
             }
-            outcome = await self._client.send(
-                Write(Lane.CONDITION, "create", "Secret", *name, body)
-            )
         else:
+            verb = "patch"
             version = secret["metadata"]["resourceVersion"]
-            patch = {"metadata": {"resourceVersion": version}, "data": data}
-            outcome = await self._client.send(
-                Write(Lane.CONDITION, "patch", "Secret", *name, patch)
-            )
-        _check(f"Secret {'/'.join(name)}", outcome)
+            body = {"metadata": {"resourceVersion": version}, "data": data}
+        write = Write(Lane.CONDITION, verb, "Secret", self._namespace, self._secret, body)
+        outcome = await self._client.send(write)
+        name = f"{self._namespace}/{self._secret}"
+        _check(f"Secret {name}", outcome)
         if outcome.result == Result.DONE:
             what = "next" if after.next_certificate else "new"
-            self._log.info("wrote the certificates", secret="/".join(name), step=what)
+            self._log.info("wrote the certificates", secret=name, step=what)
         return outcome.result == Result.DONE
 
     def _use(self, kept: Kept) -> None:
         pair = (kept.certificate, kept.key)
+        if pair == self._used:
+            return
         lifetime = self._pems.lifetime(*pair)
-        if pair == self._used or lifetime is None:
+        if lifetime is None:
             return
         use_certificate(self._tls, *pair)
         self._used, self.ends = pair, lifetime.ends
@@ -127,7 +121,7 @@ class Keeping:
         """Whether all registrations that exist have the authorities."""
         is_complete = True
         for name, kind in CONFIGURATIONS.items():
-            found = await self._read(kind, "", name)
+            found = await self._client.find(Read(kind, "", name))
             patch = None if found is None else missing(found, self._ours, authorities)
             if patch is None:
                 continue

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kai.k8s.client import Client
     from kai.service.admission.options import AdmissionOptions
 
+LOOK_EVERY_S = 5.0
+"""Between looks at the certificate and the registrations."""
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """For random parts of names, as in Kubernetes: they form no words."""
 
@@ -89,10 +91,6 @@ class Program:
         if self._stops.is_set():
             return "it is ending"
         return self._keeping.why_unready() or ("" if self.server.port else "it is starting")
-
-
-LOOK_EVERY_S = 5.0
-"""Between looks at the certificate and the registrations."""
 
 
 async def run(client: Client, options: AdmissionOptions, log: Log, stop: asyncio.Event) -> None:
