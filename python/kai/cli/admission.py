@@ -194,7 +194,14 @@ def command(
     from kai.service import review_objects
     from kai.service.admission import AdmissionOptions
     from kai.service.log import Log
+    from kai.service.pages import addresses_in
 
+    # Before a connection is needed: a mistake in an argument is named at once.
+    if webhook_address.isdecimal():  # KAI's flag of this name has a port
+        webhook_address = f":{webhook_address}"
+    addresses_in("--webhook-addr", webhook_address)
+    if listen:
+        addresses_in("--listen-address", listen)
     if both := sorted(refuse & warn):
         raise click.UsageError(f"--refuse and --warn both have {both[0]}")
     log = Log("admission", as_json=log_json, level="debug" if verbose else "info")
@@ -208,12 +215,11 @@ def command(
         refused=(REFUSED_BEYOND_KAI | refuse) - warn,
         as_kai=as_kai,
     )
-    port_only = webhook_address.isdecimal()  # KAI's flag of this name has a port
     review_objects(
         AdmissionOptions(
             rules=rules,
             namespace=namespace,
-            webhook_address=f":{webhook_address}" if port_only else webhook_address,
+            webhook_address=webhook_address,
             listen=listen,
             service=service,
             secret=secret,
