@@ -25,85 +25,86 @@ def json_object(_: click.Context, option: click.Parameter, text: str | None) -> 
     return found
 
 
+_OPTIONS = (
+    click.option(
+        "--resource-reservation-namespace",
+        metavar="NAME",
+        default=keys.RESERVATION,
+        show_default=True,
+        help="Namespace of the pods that hold shared GPUs (reservation pods).",
+    ),
+    click.option(
+        "--resource-reservation-app-label",
+        metavar="VALUE",
+        default=keys.RESERVATION,
+        help="Their label app; only the default is accepted.",
+    ),
+    click.option(
+        "--resource-reservation-service-account",
+        metavar="NAME",
+        default=keys.RESERVATION,
+        show_default=True,
+        help="Their service account.",
+    ),
+    click.option(
+        "--resource-reservation-pod-image",
+        metavar="IMAGE",
+        default="",
+        help="Their image [kai-sched of this version].",
+    ),
+    click.option(
+        "--resource-reservation-pod-resources",
+        metavar="JSON",
+        callback=json_object,
+        help="Their requests and limits, except the GPU.",
+    ),
+    click.option(
+        "--resource-reservation-pod-security-context",
+        metavar="JSON",
+        callback=json_object,
+        help="The securityContext of their pods [none].",
+    ),
+    click.option(
+        "--resource-reservation-container-security-context",
+        metavar="JSON",
+        callback=json_object,
+        help="The securityContext of their containers [none].",
+    ),
+    click.option(
+        "--resource-reservation-allocation-timeout",
+        metavar="SECONDS",
+        type=Seconds(min=0, min_open=True),
+        default=40.0,
+        show_default=True,
+        help="Seconds in which their program must write the UUID of the GPU.",
+    ),
+    click.option(
+        "--runtime-class-name",
+        metavar="NAME",
+        default="",
+        help="Their runtime class [that of the node].",
+    ),
+    click.option(
+        "--fake-gpu-nodes",
+        is_flag=True,
+        help="For simulated nodes: their program generates a GPU UUID.",
+    ),
+    click.option(
+        "--cdi",
+        is_flag=True,
+        help="Give pods the CDI name of a shared GPU, not its UUID.",
+    ),
+    click.option(
+        "--hami-core-enabled",
+        "hami_core",
+        is_flag=True,
+        help="Give pods the GPU memory limit that HAMi-core reads.",
+    ),
+)
+
+
 def sharing_options(command: Command) -> Command:
     """Adds members of kai.service.options.Options, with the option names of KAI's binder."""
-    for option in reversed(
-        (
-            click.option(
-                "--resource-reservation-namespace",
-                metavar="NAME",
-                default=keys.RESERVATION,
-                show_default=True,
-                help="Namespace of the pods that hold shared GPUs (reservation pods).",
-            ),
-            click.option(
-                "--resource-reservation-app-label",
-                metavar="VALUE",
-                default=keys.RESERVATION,
-                help="Their label app; only the default is accepted.",
-            ),
-            click.option(
-                "--resource-reservation-service-account",
-                metavar="NAME",
-                default=keys.RESERVATION,
-                show_default=True,
-                help="Their service account.",
-            ),
-            click.option(
-                "--resource-reservation-pod-image",
-                metavar="IMAGE",
-                default="",
-                help="Their image [kai-sched of this version].",
-            ),
-            click.option(
-                "--resource-reservation-pod-resources",
-                metavar="JSON",
-                callback=json_object,
-                help="Their requests and limits, except the GPU.",
-            ),
-            click.option(
-                "--resource-reservation-pod-security-context",
-                metavar="JSON",
-                callback=json_object,
-                help="The securityContext of their pods [none].",
-            ),
-            click.option(
-                "--resource-reservation-container-security-context",
-                metavar="JSON",
-                callback=json_object,
-                help="The securityContext of their containers [none].",
-            ),
-            click.option(
-                "--resource-reservation-allocation-timeout",
-                metavar="SECONDS",
-                type=Seconds(min=0, min_open=True),
-                default=40.0,
-                show_default=True,
-                help="Seconds in which their program must write the UUID of the GPU.",
-            ),
-            click.option(
-                "--runtime-class-name",
-                metavar="NAME",
-                default="",
-                help="Their runtime class [that of the node].",
-            ),
-            click.option(
-                "--fake-gpu-nodes",
-                is_flag=True,
-                help="For simulated nodes: their program generates a GPU UUID.",
-            ),
-            click.option(
-                "--cdi",
-                is_flag=True,
-                help="Give pods the CDI name of a shared GPU, not its UUID.",
-            ),
-            click.option(
-                "--hami-core-enabled",
-                "hami_core",
-                is_flag=True,
-                help="Give pods the GPU memory limit that HAMi-core reads.",
-            ),
-        )
-    ):
+    for option in reversed(_OPTIONS):
         command = option(command)
     return command
