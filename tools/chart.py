@@ -3,9 +3,9 @@
     tools/chart.py            writes them
     tools/chart.py --check    prints the files that are out of date; exit status 1 if there are any
 
-The objects come from kai.install, with placeholders for what a release chooses: the templates only
-fill in and change them. The rows, the schema and the tables in docs/reference/chart.md come from
-charts/kai-sched/keys.yaml.
+The objects and definitions come from kai.install, with placeholders for what a release chooses: the
+templates only fill in and change them. The rows, the schema and the tables in
+docs/reference/chart.md come from charts/kai-sched/keys.yaml.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from kai.install import access, admission, hooks, manifests, running
 
 ROOT = Path(__file__).resolve().parent.parent
 CHART = ROOT / "charts/kai-sched"
+DEFINITIONS = ROOT / "python/kai/install/crds"
 PAGE = ROOT / "docs/reference/chart.md"
 
 # ---- objects -------------------------------------------------------------------------------------
@@ -220,6 +221,9 @@ def files() -> Iterator[tuple[Path, str]]:
     for name, made in objects().items():
         text = manifests.list_yaml(made).replace(digest, DIGEST)
         yield CHART / f"generated/{name}.yaml", notice.format("python/kai/install") + text
+    for path in sorted(DEFINITIONS.glob("*.yaml")):  # Helm warns of links
+        text = notice.format("python/kai/install/crds") + _read(path)
+        yield CHART / "crds" / path.name, text
     yield (
         CHART / "generated/rows.yaml",
         notice.format("keys.yaml") + manifests.list_yaml(for_templates()),
@@ -251,7 +255,8 @@ def main(arguments: list[str]) -> int:
         return 2
     wanted = dict(files())
     stale = [path for path, text in wanted.items() if not path.exists() or _read(path) != text]
-    unknown = sorted(set((CHART / "generated").glob("*")) - wanted.keys())
+    there = {path for folder in ("generated", "crds") for path in (CHART / folder).glob("*")}
+    unknown = sorted(there - wanted.keys())
     for path in [*stale, *unknown]:
         if check:
             print(f"{path.relative_to(ROOT)} is out of date: run tools/chart.py")

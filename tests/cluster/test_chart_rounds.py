@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 import yaml
 from chart_play import CHART, KAIS_RELEASE, Helm, HelmError, of_kai, operator_chart, program_of_kai
+from creating_play import Creating
 from machine_play import Place, Scene, play
 from testcluster import ApiError, Egress, Object, node, path_of, pod, temporary_cluster
 
@@ -94,6 +95,61 @@ def test_the_life_of_a_release(place: Place, tmp_path: Path) -> None:
     rounds(place, tmp_path, story)
 
 
+KEPT = (
+    f"namespace/{RESERVATION}",
+    "queue.scheduling.run.ai/default-parent-queue",
+    "queue.scheduling.run.ai/default-queue",
+    "secret/kai-admission-webhook-tls-secret",
+)
+"""What stays besides definitions and pod groups, as docs/howto/upgrade.md says."""
+
+
+@pytest.mark.timeout(1800)
+def test_ten_rounds_refuse_no_pod_and_leave_nothing(place: Place, tmp_path: Path) -> None:
+    """Pods are created all the while, also when no webhook and no definition is there. Before each
+    upgrade a definition is made older, as the one of an older chart."""
+
+    async def story(scene: Scene, helm: Helm, namespace: str) -> None:
+        await scene.api.create(node("simulated", 8))
+        before = await everything(scene)
+        async with Creating(scene.api, scene.namespace, pause_s=0.05) as creating:
+            for number in range(10):
+                await one_round(scene, helm, namespace, f"r{number}")
+                assert await everything(scene) - before == {*KEPT, f"namespace/{namespace}"}
+        assert creating.made > 500
+        assert creating.refused == []
+        logs = scene.machine.log("kai-")
+        assert [line for line in logs.splitlines() if "ERROR" in line or "Traceback" in line] == []
+
+    rounds(place, tmp_path, story)
+
+
+async def one_round(scene: Scene, helm: Helm, namespace: str, name: str) -> None:
+    await helm.apply("install", "mine", namespace)
+    await is_placed(scene, f"{name}-installed")
+    await make_older(scene)
+    await helm.apply("upgrade", "mine", namespace, {"scheduler": {"kValue": 2}})
+    await is_current(scene)
+    await is_placed(scene, f"{name}-upgraded")
+    await helm.run("rollback", "mine", "-n", namespace, "--wait")
+    await is_placed(scene, f"{name}-rolled-back")
+    await helm.run("uninstall", "mine", "-n", namespace, "--wait")
+
+
+async def everything(scene: Scene) -> set[str]:
+    """Kinds and names of all objects in the cluster that a release may have created."""
+    kinds = await asyncio.to_thread(
+        scene.cluster.kubectl, *("api-resources", "--verbs=list,delete", "-o", "name")
+    )
+    skipped = ("apiservices", "customresourcedefinitions", "events", "leases", "podgroups", "pods")
+    found = set[str]()
+    for kind in kinds.split():
+        if kind.partition(".")[0] not in skipped:
+            listed = ("get", kind, "-A", "-o", "name", "--ignore-not-found")
+            found |= set((await asyncio.to_thread(scene.cluster.kubectl, *listed)).split())
+    return found
+
+
 async def change_queue(scene: Scene) -> None:
     path = resource("Queue").path(name="default-queue")
     await scene.api.patch(path, {"spec": {"resources": {"gpu": {"quota": 3}}}})
@@ -126,21 +182,30 @@ def test_a_newer_definition_stays_and_an_older_one_of_kai_is_replaced(
     async def story(scene: Scene, helm: Helm, namespace: str) -> None:
         await helm.apply("install", "mine", namespace)
         queues = resource(CRD).path(name="queues.scheduling.run.ai")
-        groups = resource(CRD).path(name="podgroups.scheduling.run.ai")
         newer = {"metadata": {"annotations": {VERSION_ANNOTATION: "99.0.0"}}}
         await scene.api.patch(queues, newer)
-        older = await scene.api.get(groups)
-        [version] = older["spec"]["versions"]
-        del version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["minMember"]
-        await scene.api.patch(groups, {"spec": {"versions": [version]}})
+        await make_older(scene)
         await helm.apply("upgrade", "mine", namespace)
         found = await scene.api.get(queues)
         assert found["metadata"]["annotations"][VERSION_ANNOTATION] == "99.0.0"
-        [version] = (await scene.api.get(groups))["spec"]["versions"]
-        fields = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
-        assert "minMember" in fields
+        await is_current(scene)
 
     rounds(place, tmp_path, story)
+
+
+GROUPS = resource(CRD).path(name="podgroups.scheduling.run.ai")
+
+
+async def make_older(scene: Scene) -> None:
+    """Takes a field out of the definition of pod groups."""
+    [version] = (await scene.api.get(GROUPS))["spec"]["versions"]
+    del version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["minMember"]
+    await scene.api.patch(GROUPS, {"spec": {"versions": [version]}})
+
+
+async def is_current(scene: Scene) -> None:
+    [version] = (await scene.api.get(GROUPS))["spec"]["versions"]
+    assert "minMember" in version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
 
 
 def test_beside_kai_its_objects_keep_their_owner(place: Place, tmp_path: Path) -> None:
@@ -218,8 +283,9 @@ def test_the_server_accepts_all_sets_of_values(place: Place, tmp_path: Path) -> 
         for name in ("rendered", "gpu-holders"):
             await scene.api.create_namespace(name)
         # A dry run creates nothing, and the server refuses a pod without its account.
-        account = ("create", "serviceaccount", hooks.ACCOUNT, "-n", "rendered")
-        await asyncio.to_thread(scene.cluster.kubectl, *account)
+        for account in (hooks.ACCOUNT, hooks.TEST_ACCOUNT):
+            command = ("create", "serviceaccount", account, "-n", "rendered")
+            await asyncio.to_thread(scene.cluster.kubectl, *command)
         for each in yaml.safe_load(SETS.read_text()):
             file = tmp_path / "set.yaml"
             file.write_text(yaml.safe_dump(each["values"]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from creating_play import HALF, SHARED, Creating
 from recordings import recordings
 from test_admission import as_kai
 from testcluster import (
@@ -37,9 +37,7 @@ IMAGE = "registry.example/kai-sched:test"
 SPACE = manifests.NAMESPACE
 ACCOUNT = manifests.account_of(admission.ADMISSION)
 REPLICAS = f"app.kubernetes.io/component={admission.ADMISSION}"
-HALF = {"gpu-fraction": "0.5"}
 RECORDED = {each.name: each for each in recordings()}
-SHARED = "runai/shared-gpu-configmap"
 REGISTRATIONS = "/apis/admissionregistration.k8s.io/v1"
 
 
@@ -269,53 +267,12 @@ def test_queues_are_checked_against_those_of_the_cluster(
 # ---- while replicas come and go ------------------------------------------------------------------
 
 
-class Creating:
-    """Creates pods without a pause, with and without a part of a GPU, and of another scheduler.
-    `refused`: the errors; `unchanged`: pods that lack what the webhook writes."""
-
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-        self.made, self.refused, self.unchanged = 0, list[str](), list[str]()
-
-    async def __aenter__(self) -> Creating:
-        self._task = asyncio.create_task(self._run())
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._task
-
-    async def _run(self) -> None:
-        kinds = ((HALF, "kai-scheduler"), ({}, "kai-scheduler"), (HALF, "default-scheduler"))
-        while True:
-            annotations, scheduler = kinds[self.made % 3]
-            name = f"p{self.made}"
-            self.made += 1
-            try:
-                made = pod(
-                    name,
-                    self._scene.namespace,
-                    0,
-                    scheduler=scheduler,
-                    annotations=dict(annotations),
-                )
-                made["spec"]["schedulingGates"] = [{"name": "example.test/wait"}]
-                created = await self._scene.api.create_one(made)
-            except ApiError as error:
-                self.refused.append(str(error))
-                continue
-            written = SHARED in created["metadata"].get("annotations", {})
-            if written != (annotations is HALF and scheduler == "kai-scheduler"):
-                self.unchanged.append(name)
-
-
 def test_no_pod_is_refused_while_replicas_are_replaced(
     webhook_cluster: Cluster, egress: Egress
 ) -> None:
     async def story(scene: Scene) -> None:
         kubectl = scene.cluster.kubectl
-        async with Creating(scene) as creating:
+        async with Creating(scene.api, scene.namespace) as creating:
             for _ in range(2):
                 restart = ("rollout", "restart", f"deployment/{ACCOUNT}", "-n", SPACE)
                 await asyncio.to_thread(kubectl, *restart)
@@ -323,6 +280,22 @@ def test_no_pod_is_refused_while_replicas_are_replaced(
                 await asyncio.to_thread(kubectl, *status, "--timeout=90s")
         assert creating.made > 30
         assert creating.refused == []
+        assert creating.unchanged == []
+
+    play(webhook_cluster, egress, story)
+
+
+def test_no_pod_is_refused_while_the_api_server_restarts(
+    webhook_cluster: Cluster, egress: Egress
+) -> None:
+    async def story(scene: Scene) -> None:
+        async with Creating(scene.api, scene.namespace, pause_s=0.02) as creating:
+            for _ in range(2):
+                await asyncio.to_thread(scene.cluster.restart, "kube-apiserver", down_s=1)
+                await scene.machine.until("new pods are changed again", scene.answers, 40)
+        assert creating.unanswered > 0
+        # The API server itself refuses its clients until it has read their rights.
+        assert [each for each in creating.refused if "webhook" in each] == []
         assert creating.unchanged == []
 
     play(webhook_cluster, egress, story)
@@ -378,7 +351,7 @@ def test_no_pod_is_refused_while_certificates_rotate_and_the_server_restarts(
     async def story(scene: Scene) -> None:
         (first,) = await scene.bundles()
         seen = [first]
-        async with Creating(scene) as creating:
+        async with Creating(scene.api, scene.namespace) as creating:
 
             async def has_rotated() -> bool:
                 found = await scene.bundles()

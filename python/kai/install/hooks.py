@@ -1,4 +1,4 @@
-"""The hooks of the Helm chart: pods of `kai run chart-hook`, their account and its rights.
+"""The hooks of the Helm chart: pods of `kai run chart-hook`, their accounts and rights.
 
     made = objects("kai", "kai-sched:1", release="kai")
     [each["metadata"]["name"] for each in made if each["kind"] == "Job"]
@@ -18,7 +18,9 @@ from kai.api.resources import OURS, resource
 from kai.install import access, running
 from kai.install.access import Rule
 
-ACCOUNT = "kai-hooks"
+ACCOUNT, TEST_ACCOUNT = "kai-hooks", "kai-hooks-test"
+"""Two accounts: Helm shows the objects of `helm test` as test suites after each installation, if
+they are created in other phases too."""
 _DEFINITION = resource("CustomResourceDefinition")
 _DEFINITIONS = (_DEFINITION.group, _DEFINITION.plural)
 RULES = (
@@ -28,13 +30,14 @@ RULES = (
         Rule(resource(kind).group, resource(kind).plural, ("get", "delete"), names=(name,))
         for name, kind in webhooks.CONFIGURATIONS.items()
     ),
-    Rule("coordination.k8s.io", "leases", ("list",), own=True),
 )
+TEST_RULES = (Rule("coordination.k8s.io", "leases", ("list",), own=True),)
 
+TEST = "test"
 PHASES = {
     "crds": "pre-install,pre-upgrade",
     "webhooks": "pre-delete",
-    "test": "test",
+    TEST: "test",
 }
 """When Helm runs each step of `kai run chart-hook`."""
 _ANNOTATION, _WEIGHT = "helm.sh/hook", "helm.sh/hook-weight"
@@ -42,16 +45,22 @@ _DELETION = {"helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded"
 
 
 def objects(namespace: str, image: str, release: str) -> list[dict[str, Any]]:
-    """The account with its rights, a Job for each step that changes the cluster, and a Pod for
+    """The accounts with their rights, a Job for each step that changes the cluster, and a Pod for
     `helm test`. `release`: the name of the Helm release."""
-    made = access.objects("chart-hook", ACCOUNT, namespace, RULES)
-    for each in made:
-        _annotate(each, ",".join(PHASES.values()), weight=-1)
+    changing = ",".join(phase for step, phase in PHASES.items() if step != TEST)
+    made = []
+    for account, rules, phases in (
+        (ACCOUNT, RULES, changing),
+        (TEST_ACCOUNT, TEST_RULES, PHASES[TEST]),
+    ):
+        for each in access.objects("chart-hook", account, namespace, rules):
+            _annotate(each, phases, weight=-1)
+            made.append(each)
     for step, phase in PHASES.items():
         labels = {"app.kubernetes.io/name": "kai-sched", "app.kubernetes.io/component": "hook"}
         metadata = {"name": f"kai-hook-{step}", "namespace": namespace, "labels": labels}
         pod = _pod(step, image, release)
-        if step == "test":
+        if step == TEST:
             one = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod}
         else:
             template = {"metadata": {"labels": dict(labels)}, "spec": pod}
@@ -86,7 +95,7 @@ def _pod(step: str, image: str, release: str) -> dict[str, Any]:
         "securityContext": copy.deepcopy(dict(running.CONTAINER_SECURITY)),
     }
     return {
-        "serviceAccountName": ACCOUNT,
+        "serviceAccountName": TEST_ACCOUNT if step == TEST else ACCOUNT,
         "restartPolicy": "Never",
         "securityContext": copy.deepcopy(dict(running.POD_SECURITY)),
         "containers": [container],

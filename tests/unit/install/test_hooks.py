@@ -28,6 +28,12 @@ def test_no_object_of_a_hook_stays_in_the_release() -> None:
         assert deletion == "before-hook-creation,hook-succeeded"
 
 
+def test_helm_shows_no_test_suites_before_helm_test() -> None:
+    """It shows objects of the phase `test` that were created in any phase."""
+    phases = {each["metadata"]["annotations"]["helm.sh/hook"] for each in MADE}
+    assert {each for each in phases if "test" in each} == {"test"}
+
+
 def test_the_rights_exist_before_the_pods_that_use_them() -> None:
     weights: dict[bool, set[int]] = {True: set(), False: set()}
     for each in MADE:

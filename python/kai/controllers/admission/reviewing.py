@@ -27,8 +27,8 @@ from kai.controllers.admission.refusing import refusal
 from kai.controllers.admission.rules import Rules
 from kai.errors import NotFoundError
 
-_BY_OTHERS = ("queue-without-parent", "queue-parent-unknown")
-"""Findings about a queue that depend on other queues."""
+_LATER = "queue-without-parent"
+"""A root queue is created before its children, so a review cannot tell it from a lonely leaf."""
 _LONGEST_WARNING = 256
 """The API server cuts longer ones."""
 
@@ -133,8 +133,8 @@ class Reviews:
         known = self._known.parents()
         name, parent = text(at(queue, "metadata", "name")), text(at(queue, "spec", "parentQueue"))
         tree = Queues({**(known or {}), name: parent or None}, complete=known is not None)
-        found = check_queue_object(queue, tree)
-        return [each for each in found if known is not None or each.code not in _BY_OTHERS]
+        skipped = (_LATER,) if known is not None else (_LATER, "queue-parent-unknown")
+        return [each for each in check_queue_object(queue, tree) if each.code not in skipped]
 
     def _of_findings(
         self,

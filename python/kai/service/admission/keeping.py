@@ -12,6 +12,7 @@ from __future__ import annotations
 import ssl
 from typing import TYPE_CHECKING, Any
 
+from kai.api import times
 from kai.api.webhooks import CONFIGURATIONS
 from kai.api.writes import Lane, Outcome, Read, Result, Verb, Write
 from kai.controllers.admission.registrations import Ours, missing
@@ -115,7 +116,8 @@ class Keeping:
             return
         use_certificate(self._tls, *pair)
         self._used, self.ends = pair, lifetime.ends
-        self._log.info("uses a certificate", ends=int(lifetime.ends))
+        ends = times.to_text(int(lifetime.ends) * times.SECOND_NS)
+        self._log.info("uses a certificate", ends=ends)
 
     async def _register(self, authorities: bytes) -> bool:
         """Whether all registrations that exist have the authorities."""

@@ -130,7 +130,7 @@ class Container:
                 **self._surroundings(image, paths),
                 **{name: paths.rewritten(value) for name, value in variables.items()},
             },
-            folder=setting.files,
+            folder=Path(image.folder or setting.files),
             log=self._log,
         )
 

@@ -13,11 +13,13 @@ import kai
 
 @dataclass(frozen=True)
 class Image:
-    """`command`: its entry point. `environment`: its variables. `root`: the folder of its files, ""
-    for those of this machine; other roots and a `user`, a number, need a test that runs as root."""
+    """`command`: its entry point. `environment`: its variables. `folder`: the working directory, ""
+    for one that is empty at first. `root`: the folder of its files, "" for those of this machine;
+    other roots and a `user`, a number, need a test that runs as root."""
 
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
+    folder: str = ""
     root: str = ""
     user: str = ""
 

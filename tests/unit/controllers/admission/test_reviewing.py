@@ -151,6 +151,10 @@ def test_a_valid_queue_is_admitted() -> None:
     assert answered(QUEUES, queue("c", "all"), TEAMS) == ALLOWED
 
 
+def test_a_root_queue_may_get_its_children_later() -> None:
+    assert answered(QUEUES, queue("division"), TEAMS) == ALLOWED
+
+
 def test_a_queue_below_a_missing_parent_is_refused() -> None:
     given = queue("c", "departement")
     found = answered(QUEUES, given, TEAMS)
