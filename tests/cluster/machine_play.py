@@ -4,13 +4,45 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from testcluster import Client, Cluster, Egress, Machine, Object, path_of, pod
+from testcluster import machine as of_machines
 
 OURS = "registry.example/kai-sched:test"
+_PATH = of_machines.OURS.environment["PYTHONPATH"]
+WITH_A_GPU = replace(
+    of_machines.OURS,
+    environment={
+        **of_machines.OURS.environment,
+        "PYTHONPATH": f"{Path(__file__).parent / 'nvml'}:{_PATH}",
+    },
+)
+"""The programs of this checkout; a reservation pod finds one GPU, `DEVICE`."""
+DEVICE = "GPU-00000000-0000-0000-0000-000000000000"
+RUNTIME_CLASS: Object = {
+    "apiVersion": "node.k8s.io/v1",
+    "kind": "RuntimeClass",
+    "metadata": {"name": "nvidia"},
+    "handler": "nvidia",
+}
+A10 = {
+    "nvidia.com/gpu.count": "1",
+    "nvidia.com/gpu.memory": "23028",
+    "nvidia.com/gpu.present": "true",
+    "nvidia.com/gpu.product": "NVIDIA-A10",
+}
+T4_ON_GKE = {
+    **A10,
+    "nvidia.com/gpu.memory": "15360",
+    "nvidia.com/gpu.product": "Tesla-T4",
+    "cloud.google.com/gke-accelerator": "nvidia-tesla-t4",
+    "cloud.google.com/gke-nodepool": "gpu-pool",
+}
+"""Labels of a node with one GPU."""
 
 
 @dataclass

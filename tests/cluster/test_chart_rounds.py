@@ -12,7 +12,7 @@ import pytest
 import yaml
 from chart_play import CHART, KAIS_RELEASE, Helm, HelmError, of_kai, operator_chart, program_of_kai
 from creating_play import Creating
-from machine_play import Place, Scene, play
+from machine_play import RUNTIME_CLASS, Place, Scene, play
 from testcluster import ApiError, Egress, Object, node, path_of, pod, temporary_cluster
 
 from kai.api.keys import RESERVATION
@@ -110,7 +110,7 @@ def test_ten_rounds_refuse_no_pod_and_leave_nothing(place: Place, tmp_path: Path
     upgrade a definition is made older, as the one of an older chart."""
 
     async def story(scene: Scene, helm: Helm, namespace: str) -> None:
-        await scene.api.create(node("simulated", 8))
+        await scene.api.create(RUNTIME_CLASS, node("simulated", 32))
         before = await everything(scene)
         async with Creating(scene.api, scene.namespace, pause_s=0.05) as creating:
             for number in range(10):

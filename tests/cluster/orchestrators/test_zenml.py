@@ -1,16 +1,15 @@
-"""examples/zenml on a cluster, submitted by ZenML (nox -s zenml-0.98.0-on-a-cluster).
+"""examples/zenml on a cluster, submitted by ZenML (nox -s zenml-0.98.0-on-a-cluster), with its own
+settings and with those of ZenML's post about KAI.
+
+kai is installed with Helm, by the command of the post. A machine runs its programs, the program in
+the reservation pod, and the commands of ZenML's pods.
 
 Done by ZenML: the commands of the example's README register the stack; `python run.py` compiles the
 pipeline and creates the Job of the orchestrator; the command of that Job's pod creates the Jobs of
-the steps and follows them; the commands of their pods run the steps. The example's settings are
-used unchanged.
+the steps and follows them; the commands of their pods run the steps.
 
-Simulated: kwok instead of kubelets, so the commands of the pods run on this machine (testcluster's
-Containers), which also replaces the scheduler of Kubernetes for the pod of the orchestrator; KAI's
-webhook and the program in reservation pods (Admission, Reservations). Instead of a ZenML server
-there is a database in a file, as ZenML allows for clusters on the same machine (`--local=True`).
-The pod of the orchestrator has no token of its service account, so ZenML uses the context of the
-orchestrator, which is the admin's. No image is built.
+Instead of a ZenML server there is a database in a file, as ZenML allows for clusters on the same
+machine (`--local=True`). No image is built. NVIDIA's library is replaced (nvml/).
 """
 
 from __future__ import annotations
@@ -19,42 +18,39 @@ import asyncio
 import json
 import os
 import shlex
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
-from testcluster import (
-    Admission,
-    Cluster,
-    Containers,
-    Object,
-    Reservations,
-    Scene,
-    node,
-    path_of,
-    play,
-)
+from chart_play import Helm
+from machine_play import DEVICE, RUNTIME_CLASS, T4_ON_GKE, WITH_A_GPU, Place, Scene, play
+from testcluster import Egress, Machine, Object, path_of, temporary_cluster
+from testcluster.machine import Image
 
 ROOT = Path(__file__).parents[3]
-EXAMPLE = ROOT / "examples" / "zenml"
+HERE, EXAMPLE = Path(__file__).parent, ROOT / "examples" / "zenml"
 PYTHON = os.environ["KAI_ORCHESTRATOR_PYTHON"]
-GPU_NODE, CPU_NODE = "gpu-pool-1", "default-pool-1"
+IMAGE = "registry.example.com/zenml/iris:1"
 DATA, TRAINING = STEPS = ("load_iris_dataset", "train_iris_model")
+KAI, KUBERNETES = "kai-scheduler", "default-scheduler"
+AS_IN_THE_POST: Object = {
+    "global": {"registry": "registry.example/team", "gpuSharing": True},
+    "binder": {"additionalArgs": ["--cdi-enabled=true"]},
+}
+GPU_POOL: dict[str, Any] = {
+    "name": "gpu-pool-1",
+    "gpus": 1,
+    "labels": T4_ON_GKE,
+    "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}],
+}
 PATIENCE_S = 300.0
 
 
-async def add_nodes(scene: Scene) -> None:
-    """A node with one T4, as GKE labels and taints it, and one without."""
-    labels = {
-        "cloud.google.com/gke-accelerator": "nvidia-tesla-t4",
-        "cloud.google.com/gke-nodepool": "gpu-pool",
-    }
-    await scene.api.create(
-        node(GPU_NODE, 1, cpu="4", memory="15Gi", gpu_memory_mib=15_360, labels=labels),
-        node(CPU_NODE, 0, cpu="4", memory="15Gi"),
-    )
-    await scene.api.ready_nodes(2)
-    taint = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
-    await scene.api.patch(path_of("Node", name=GPU_NODE), {"spec": {"taints": [taint]}})
+@pytest.fixture
+def place(programs: Mapping[str, Path]) -> Iterator[Place]:
+    with Egress() as egress, temporary_cluster(egress.options(), programs) as cluster:
+        yield Place(cluster, egress)
 
 
 class ZenML:
@@ -65,14 +61,20 @@ class ZenML:
             "PATH": f"{Path(PYTHON).parent}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(home),
             "KUBECONFIG": str(kubeconfig),
-            "PYTHONPATH": str(ROOT / "python"),
+            "PYTHONPATH": f"{ROOT / 'python'}{os.pathsep}{EXAMPLE}",
             "PYTHONPYCACHEPREFIX": str(Path(PYTHON).parents[1] / "pycache"),
-            "KAI_EXAMPLE_IMAGE": "registry.example.com/zenml/iris:1",
+            "KAI_EXAMPLE_IMAGE": IMAGE,
             "ZENML_CONFIG_PATH": str(home / "config"),
             "ZENML_LOCAL_STORES_PATH": str(home / "stores"),
             "ZENML_ANALYTICS_OPT_IN": "false",
             "ZENML_LOGGING_COLORS_DISABLED": "true",
         }
+
+    @property
+    def image(self) -> Image:
+        """What pods of ZenML find in their image."""
+        here = f"{HERE / 'in_a_pod'}{os.pathsep}{self.environment['PYTHONPATH']}"
+        return Image((), {**self.environment, "PYTHONPATH": here}, str(EXAMPLE))
 
     async def run(self, *command: str) -> str:
         process = await asyncio.create_subprocess_exec(
@@ -87,8 +89,9 @@ class ZenML:
         assert process.returncode == 0, text
         return text
 
-    async def follows_the_readme(self, namespace: str) -> None:
-        """The commands for any cluster, with the artifacts and the database on this machine."""
+    async def follows_the_readme(self, namespace: str, script: str, leave_out: str) -> None:
+        """The commands for any cluster, with the artifacts and the database on this machine.
+        `leave_out`: an option."""
         text = (EXAMPLE / "README.md").read_text(encoding="utf-8")
         section = text.partition("## On another cluster")[2].partition("\n## ")[0]
         commands = section.split("```")[1].replace("\\\n", " ").strip().splitlines()
@@ -97,6 +100,7 @@ class ZenML:
             '"$(kubectl config current-context)"': "test",
             "namespace=zenml": here,
             "my-artifacts": "default",
+            "python run.py": f"python {script}",
         }
         install, *others = commands
         assert install == "zenml integration install kubernetes -y"  # done by the nox session
@@ -104,7 +108,8 @@ class ZenML:
         for each in others:
             for old, new in changed.items():
                 each = each.replace(old, new)
-            await self.run(*shlex.split(each))
+            words = [word for word in shlex.split(each) if not word.startswith(leave_out)]
+            await self.run(*words)
 
     async def states(self) -> dict[str, str]:
         """The states of the runs and steps in ZenML, by name."""
@@ -121,98 +126,110 @@ class ZenML:
         return states
 
 
-def step_of(pod: Object) -> str:
-    """Empty for the pod of the orchestrator."""
-    return str(pod["metadata"]["labels"].get("step_name", ""))
+async def prepare(scene: Scene, helm: Helm, values: Object) -> None:
+    """The queues are those of the post. The pods of ZenML get the rights that its documentation
+    asks for."""
+    await scene.api.create(RUNTIME_CLASS)
+    await helm.apply("install", KAI, KAI, values)
+    accounts = f"--group=system:serviceaccounts:{scene.namespace}"
+    for command in (
+        ("apply", "--server-side", "-f", str(EXAMPLE / "queues.yaml")),
+        (
+            "create",
+            "rolebinding",
+            "zenml",
+            "--clusterrole=cluster-admin",
+            accounts,
+            "-n",
+            scene.namespace,
+        ),
+    ):
+        await asyncio.to_thread(scene.cluster.kubectl, *command)
+
+
+async def is_over(scene: Scene) -> bool:
+    """Whether the orchestrator's Job has ended."""
+    for job in await scene.api.items(path_of("Job", scene.namespace)):
+        if "zenml.io/orchestrator" in job["metadata"]["annotations"]:
+            conditions = job["status"].get("conditions", ())
+            return any(each["type"] in ("Complete", "Failed") for each in conditions)
+    return False
 
 
 async def pods_by_step(scene: Scene) -> dict[str, Object]:
-    return {step_of(each): each for each in await scene.api.items(path_of("Pod", scene.namespace))}
-
-
-async def until_the_run_is_over(scene: Scene, containers: Containers) -> None:
-    async def is_over() -> bool:
-        for job in await scene.api.items(path_of("Job", scene.namespace)):
-            if "zenml.io/orchestrator" in job["metadata"]["annotations"]:
-                conditions = job["status"].get("conditions", ())
-                return any(each["type"] in ("Complete", "Failed") for each in conditions)
-        return False
-
-    try:
-        await scene.api.until("the orchestrator's Job has ended", is_over, PATIENCE_S)
-    except AssertionError as error:
-        logs = "\n".join(f"--- {name}\n{containers.log(name)}" for name in containers.environments)
-        raise AssertionError(f"{error}\n{logs}\n{scene.report()}") from None
+    """The step of the orchestrator's pod is ""."""
+    return {
+        each["metadata"]["labels"].get("step_name", ""): each
+        for each in await scene.api.items(path_of("Pod", scene.namespace))
+    }
 
 
 async def one_group_in_queue_test(scene: Scene) -> None:
-    """Both steps belong to the Job of the run; the example sets no priority, and the default for a
-    Job's pods is "train" (docs/orchestrators/zenml.md)."""
+    """All steps for kai belong to the Job of the run; the example sets no priority, and the default
+    for a Job's pods is "train" (docs/orchestrators/zenml.md)."""
     [group] = await scene.api.items(path_of("PodGroup", scene.namespace))
     assert group["metadata"]["ownerReferences"][0]["kind"] == "Job"
     assert group["spec"] == {"minMember": 1, "priorityClassName": "train", "queue": "test"}
 
 
-async def half_a_gpu(scene: Scene, pod: Object, containers: Containers) -> None:
+async def half_a_gpu(scene: Scene, pod: Object, log: str) -> None:
     """The pod had half of the only GPU while it ran, and the GPU is free now."""
     metadata = pod["metadata"]
     assert metadata["annotations"]["received-resource-type"] == "Fraction"
     assert metadata["labels"]["runai-gpu-group"]
     assert pod["spec"]["runtimeClassName"] == "nvidia"
-    expected = {
-        "NVIDIA_VISIBLE_DEVICES": f"GPU-{GPU_NODE}-0",
-        "RUNAI_NUM_OF_GPUS": "0.50",
-        "GPU_PORTION": "0.50",
-        "NVIDIA_REQUIRE_CUDA": "cuda>=12.1",
-    }
-    seen = containers.environments[metadata["name"]]
-    assert {name: seen.get(name) for name in expected} == expected
+    assert f"k8s.device-plugin.nvidia.com/gpu={DEVICE}" in log
+    assert "GPU_PORTION=0.50" in log
 
     async def is_free() -> bool:
         return not await scene.api.items(path_of("Pod", "kai-resource-reservation"))
 
-    await scene.api.until("the card is free", is_free)
+    await scene.machine.until("the card is free", is_free)
+
+
+class Case(NamedTuple):
+    """`of_data`: the scheduler of the step that needs no GPU. `leave_out`: an option of the README.
+    The post has settings for the training only."""
+
+    script: str
+    label: str
+    of_data: str
+    leave_out: str
+
+
+OURS = Case("run.py", "kai.scheduler/queue", KAI, "--nothing")
+OF_THE_POST = Case(str(HERE / "as_in_the_post.py"), "runai/queue", KUBERNETES, "--pod_settings")
 
 
 @pytest.mark.timeout(600)
-def test_both_steps_are_bound_and_the_training_has_half_a_gpu(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
-    zenml = ZenML(tmp_path / "home", cluster.kubeconfig_of("admin"))
+@pytest.mark.parametrize("case", [OURS, OF_THE_POST], ids=["the example", "the post"])
+def test_the_training_has_half_a_gpu(place: Place, tmp_path: Path, case: Case) -> None:
+    zenml = ZenML(tmp_path / "home", place.cluster.kubeconfig_of("admin"))
+    helm = Helm(place.cluster, tmp_path)
 
     async def story(scene: Scene) -> None:
-        async with (
-            Admission(cluster),
-            Reservations(scene.api),
-            Containers(
-                scene.api,
-                namespace,
-                python=PYTHON,
-                folder=EXAMPLE,
-                logs=tmp_path,
-                environment=zenml.environment,
-                node=CPU_NODE,
-            ) as containers,
-        ):
-            await add_nodes(scene)
-            cluster.kubectl("apply", "--server-side", "-f", str(EXAMPLE / "queues.yaml"))
-            await scene.start()
-            await zenml.follows_the_readme(namespace)
-            await until_the_run_is_over(scene, containers)
-
+        await prepare(scene, helm, {**AS_IN_THE_POST, "podgrouper": {"queueLabelKey": case.label}})
+        async with Machine(
+            place.cluster, scene.api, place.egress, **GPU_POOL, images=images
+        ) as gpus:
+            await zenml.follows_the_readme(scene.namespace, case.script, case.leave_out)
+            await scene.machine.until("the run is over", lambda: is_over(scene), PATIENCE_S)
             pods = await pods_by_step(scene)
             assert pods.keys() == {"", *STEPS}
-            logs = {step: containers.log(each["metadata"]["name"]) for step, each in pods.items()}
-            assert [each["status"]["phase"] for each in pods.values()] == ["Succeeded"] * 3, logs
-            assert pods[""]["spec"]["schedulerName"] == "default-scheduler"
-            for step in STEPS:
-                assert pods[step]["spec"]["schedulerName"] == "kai-scheduler"
-                assert pods[step]["metadata"]["labels"]["kai.scheduler/queue"] == "test"
-            assert pods[DATA]["spec"]["nodeName"] == CPU_NODE
-            assert pods[TRAINING]["spec"]["nodeName"] == GPU_NODE
+            assert {each["status"]["phase"] for each in pods.values()} == {"Succeeded"}
+            for step, scheduler, where in (
+                ("", KUBERNETES, "machine"),
+                (DATA, case.of_data, "machine"),
+                (TRAINING, KAI, "gpu-pool-1"),
+            ):
+                spec = pods[step]["spec"]
+                assert (spec["schedulerName"], spec["nodeName"]) == (scheduler, where)
+            assert pods[TRAINING]["metadata"]["labels"][case.label] == "test"
             await one_group_in_queue_test(scene)
-            await half_a_gpu(scene, pods[TRAINING], containers)
-            assert "accuracy: 1.00" in logs[TRAINING]
+            log = gpus.log(pods[TRAINING]["metadata"]["name"])
+            await half_a_gpu(scene, pods[TRAINING], log)
+            assert "accuracy: 1.00" in log
             assert await zenml.states() == dict.fromkeys(("gpu_pipeline", *STEPS), "completed")
 
-    play(cluster, namespace, tmp_path, story, seconds=570)
+    images = {"kai-sched": WITH_A_GPU, IMAGE: zenml.image}
+    play(place, story, images=images)

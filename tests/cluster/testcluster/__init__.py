@@ -4,7 +4,6 @@ from .admission import MUTATE, Admission
 from .arguments import Options
 from .client import ApiError, Client, Object, path_of, together
 from .cluster import Cluster, temporary_cluster
-from .containers import Containers
 from .egress import Egress
 from .errors import ClusterError, UnavailableError
 from .faults import EVERYTHING, WATCHES, WRITES, Fault, Match
@@ -34,7 +33,6 @@ __all__ = [
     "Client",
     "Cluster",
     "ClusterError",
-    "Containers",
     "Cost",
     "Egress",
     "Fault",

@@ -18,7 +18,7 @@ import random
 import shutil
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -32,7 +32,7 @@ from ..cluster import Cluster
 from ..egress import Egress
 from .errors import MachineError
 from .images import IMAGES, Image
-from .node import NAME, keep_ready, node_of, register
+from .node import keep_ready, node_of, register
 from .pods import Host, PodRun
 from .routes import Routes
 from .tasks import end
@@ -44,7 +44,8 @@ LOOPBACK = IPv4Address("127.64.0.0")
 
 class Machine:
     """`images`: how to run an image, by a part of its name. Containers of other images are ready
-    without a process. `gpus`, `labels`: of the node."""
+    without a process. `name`, `gpus`, `labels`, `taints`: of the node; machines of one cluster need
+    different names."""
 
     def __init__(
         self,
@@ -53,11 +54,13 @@ class Machine:
         egress: Egress,
         *,
         images: Mapping[str, Image] = IMAGES,
+        name: str = "machine",
         gpus: int = 0,
         labels: Mapping[str, str] | None = None,
+        taints: Sequence[Mapping[str, str]] = (),
     ) -> None:
         self._cluster, self._api, self._egress, self._images = cluster, api, egress, images
-        self._node = node_of(gpus, labels or {})
+        self._name, self._node = name, node_of(name, gpus, labels or {}, taints)
         self._pods: dict[str, PodRun] = {}  # by UID; also those that are gone, for their logs
         self._tasks: list[asyncio.Task[None]] = []
         self._failure: BaseException | None = None
@@ -174,7 +177,7 @@ class Machine:
         metadata, spec = pod["metadata"], pod["spec"]
         if not spec.get("nodeName"):
             await self._bind(pod)
-        elif spec["nodeName"] == NAME:
+        elif spec["nodeName"] == self._name:
             run = self._pods.get(metadata["uid"])
             if run is None:
                 self._addresses += 1
@@ -185,15 +188,20 @@ class Machine:
 
     async def _bind(self, pod: Object) -> None:
         metadata, spec = pod["metadata"], pod["spec"]
-        labels = self._node["metadata"]["labels"]
-        fits = spec.get("nodeSelector", {}).items() <= labels.items()
-        if spec["schedulerName"] == KUBERNETES_OWN and fits:
-            node = _node_of_daemon(spec) or NAME
+        if spec["schedulerName"] == KUBERNETES_OWN and self._fits(spec):
+            node = _node_of_daemon(spec) or self._name
             try:
                 await self._api.bind(metadata["namespace"], metadata["name"], node)
             except ApiError as error:
                 if error.status not in (404, 409):  # it was deleted or bound meanwhile, or is gated
                     raise
+
+    def _fits(self, spec: Object) -> bool:
+        labels, taints = self._node["metadata"]["labels"], self._node["spec"]["taints"]
+        tolerated = {each.get("key") for each in spec.get("tolerations", ())}
+        return spec.get("nodeSelector", {}).items() <= labels.items() and all(
+            each["key"] in tolerated or None in tolerated for each in taints
+        )
 
     def _remove_files(self) -> None:
         for root in {"", *(each.root for each in self._images.values())}:
