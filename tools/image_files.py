@@ -54,6 +54,9 @@ FILES = {
     "etc/group": "root:x:0:\nkai:x:10000:\n",
     "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
 }
+LICENSES = "usr/share/doc/kai-sched"
+"""The licence of kai, and those of the libraries in its compiled module, beside those of Debian's
+packages."""
 CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
 SCRIPT = f"#!/usr/bin/python{PYTHON}\nfrom kai.__main__ import run\n\nrun()\n"
 CONTROL = "var/lib/dpkg/status.d"
@@ -83,6 +86,8 @@ def base_layer(base: Path) -> None:
 def kai_layer(folder: Path, wheel: Path, base: Path) -> None:
     """Writes kai into the new folder `folder`; `base` has the Python that compiles its modules."""
     install(folder, "--no-deps", str(wheel))
+    [licenses] = (folder / SITE).glob("kai_sched-*.dist-info/licenses")
+    shutil.copytree(licenses, folder / LICENSES)
     script = folder / "usr/local/bin/kai"
     write(script, SCRIPT)
     script.chmod(0o755)

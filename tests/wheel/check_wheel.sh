@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # tests/wheel/check_wheel.sh WHEEL: installs it into an empty virtual environment, as a user would, and plans a cluster.
+# Checks that every library in the wheel has its licence there.
 #
 # Runs outside the checkout, so that nothing of it is imported, and makes sure that no library comes from this machine.
 set -euo pipefail
@@ -13,7 +14,8 @@ trap 'rm -rf "$room"' EXIT
   --constraint "$root/tools/requirements-dev.txt" "$wheel"
 
 cd "$room"
-venv/bin/python - <<'PYTHON'
+venv/bin/python - "$root" <<'PYTHON'
+import importlib.metadata
 import pathlib
 import sys
 
@@ -31,6 +33,17 @@ foreign = sorted(
     and not pathlib.Path(path).resolve().is_relative_to(home)
 )
 assert not foreign, f"these libraries come from outside the wheel: {foreign}"
+
+# tests/tools/test_licenses.py checks that each library of the build has a text.
+texts = {path.name for path in pathlib.Path(sys.argv[1], "licenses").glob("*.txt")}
+installed = importlib.metadata.files("kai-sched")
+shipped = {path.name for path in installed if path.parent.match("*.dist-info/licenses/licenses")}
+assert texts and shipped == texts, f"the wheel has the licences {sorted(shipped)}"
+assert any(path.match("*.dist-info/licenses/LICENSE") for path in installed)
+known = tuple(f"lib{text.removesuffix('.txt')}" for text in texts)
+libraries = [path.name for path in installed if path.parent.name == "kai_sched.libs"]
+without = [name for name in libraries if not name.startswith(known)]
+assert not without, f"these libraries in the wheel have no text in licenses/: {without}"
 PYTHON
 venv/bin/python -m kai demo
 venv/bin/kai demo >/dev/null

@@ -7,6 +7,7 @@ import click
 from kai.api import keys, webhooks
 from kai.cli.connecting import cluster_options
 from kai.cli.kai_flags import log_notes
+from kai.cli.reviewing import checked_address, need_cryptography, review_options, rules_of
 
 EPILOG = """\b
 Examples:
@@ -39,17 +40,6 @@ def policies(_: click.Context, option: click.Parameter, text: str | None) -> dic
     return found
 
 
-def codes(_: click.Context, option: click.Parameter, text: str | None) -> frozenset[str]:
-    """Codes of `kai lint`, or their first words."""
-    from kai.errors import InvalidRequestError
-    from kai.linting.codes import matching
-
-    try:
-        return matching(text.split(",")) if text else frozenset()
-    except InvalidRequestError as error:
-        raise click.BadParameter(str(error), param=option) from None
-
-
 @click.command("admission", epilog=EPILOG)
 @cluster_options
 @click.option(
@@ -72,38 +62,12 @@ def codes(_: click.Context, option: click.Parameter, text: str | None) -> frozen
     help="Admit pods that request a part of a GPU [off, as in KAI].",
 )
 @click.option(
-    "--gpu-fraction-runtime-class-name",
-    "--gpu-pod-runtime-class-name",
-    "runtime_class",
-    metavar="NAME",
-    default="nvidia",
-    show_default=True,
-    help='Runtime class of pods with a part of a GPU that name none; "": none.',
-)
-@click.option(
     "--hami-core-enabled",
     "hami",
     is_flag=True,
     help="Give them the memory limit that HAMi-core reads.",
 )
-@click.option(
-    "--block-nvidia-visible-devices",
-    "blocks_devices",
-    is_flag=True,
-    help="Hide GPUs from containers without one, and refuse containers that choose GPUs.",
-)
-@click.option(
-    "--refuse",
-    metavar="CODES",
-    callback=codes,
-    help="Also refuse objects with these findings of kai lint.",
-)
-@click.option(
-    "--warn",
-    metavar="CODES",
-    callback=codes,
-    help="Warn of these findings that KAI does not have, instead of refusing the object.",
-)
+@review_options
 @click.option("--as-kai", is_flag=True, help="KAI's verdicts and texts, without further checks.")
 @click.option(
     "--failure-policy",
@@ -136,14 +100,6 @@ def codes(_: click.Context, option: click.Parameter, text: str | None) -> frozen
     default=365.0,
     show_default=True,
     help="Lifetime of a certificate; it is replaced when a third is left.",
-)
-@click.option(
-    "--webhook-addr",
-    "webhook_address",
-    metavar="HOST:PORT",
-    default=f":{webhooks.PORT}",
-    show_default=True,
-    help="Answer reviews there.",
 )
 @click.option(
     "--listen-address",
@@ -183,38 +139,31 @@ def command(
     their quota is above their limit, or if they are deleted although they have
     pods or child queues.
     """
-    from kai.api import extras
-    from kai.errors import InvalidInputError
+    from kai.service import review_objects
     from kai.service.live import need_cluster_extra
 
     need_cluster_extra()
-    if missing := extras.missing("cryptography"):
-        raise InvalidInputError(extras.needed("kai run admission", *missing))
-    from kai.controllers.admission import REFUSED_BEYOND_KAI, Rules
-    from kai.service import review_objects
+    need_cryptography("kai run admission")
     from kai.service.admission import AdmissionOptions
     from kai.service.log import Log
     from kai.service.pages import addresses_in
 
     # Before a connection is needed: a mistake in an argument is named at once.
-    if webhook_address.isdecimal():  # KAI's flag of this name has a port
-        webhook_address = f":{webhook_address}"
-    addresses_in("--webhook-addr", webhook_address)
+    webhook_address = checked_address(webhook_address)
     if listen:
         addresses_in("--listen-address", listen)
-    if both := sorted(refuse & warn):
-        raise click.UsageError(f"--refuse and --warn both have {both[0]}")
-    log = Log("admission", as_json=log_json, level="debug" if verbose else "info")
-    log_notes(log)
-    rules = Rules(
+    rules = rules_of(
+        refuse,
+        warn,
         scheduler=scheduler_name,
         sharing=sharing,
         hami=hami,
         blocks_devices=blocks_devices,
         runtime_class=runtime_class,
-        refused=(REFUSED_BEYOND_KAI | refuse) - warn,
         as_kai=as_kai,
     )
+    log = Log("admission", as_json=log_json, level="debug" if verbose else "info")
+    log_notes(log)
     review_objects(
         AdmissionOptions(
             rules=rules,

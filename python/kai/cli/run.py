@@ -17,6 +17,7 @@ from kai.cli.kai_flags import (
     parameters_of,
     plugins,
 )
+from kai.cli.reviewing import trial_options, webhooks_in
 from kai.cli.sharing import sharing_options
 from kai.cli.work import policies_in, policy_option
 
@@ -27,6 +28,7 @@ Examples:
   kai run scheduler --listen-address :8080 --log-json
   kai run pod-grouper queue-controller   two roles in one process
   kai run scheduler --shadow --listen-address :8080    beside KAI; see /shadow
+  kai run all --webhooks --webhook-url https://192.0.2.7:9443    for a trial
 
 \b
 More programs, which are not roles and have their own options:
@@ -176,6 +178,7 @@ class _Run(click.Command):
     help="Seconds between comparisons of what the watches have shown with the server; 0: none.",
 )
 @sharing_options
+@trial_options
 @click.option(
     "--plugins",
     metavar="JSON",
@@ -248,6 +251,7 @@ def command(
     options |= plugins
     options["policies"] = policies_in(policy)
     options["params"] = parameters_of(options)
+    webhooks = webhooks_in(options)
     log = Log(as_json=log_json, level="debug" if verbose else "info")
     log_notes(log)
     serve(
@@ -255,5 +259,6 @@ def command(
         kubeconfig=kubeconfig,
         context=context,
         log=log,
+        webhooks=webhooks,
     )
     return 0

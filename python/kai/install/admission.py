@@ -16,6 +16,8 @@ from kai.install import running
 
 ADMISSION = "admission"
 TIMEOUT_S = 10
+TIMEOUT_AT_URL_S = 3
+"""A laptop is often away: until then the API server waits with each object."""
 _NOT_REVIEWED = "kube-system"
 
 
@@ -74,8 +76,11 @@ def objects(
     return [program, running.budget(program), service(namespace), *registrations(namespace)]
 
 
-def registrations(namespace: str, reviewed: Reviewed | None = None) -> list[dict[str, Any]]:
-    """The webhook configurations."""
+def registrations(
+    namespace: str, reviewed: Reviewed | None = None, url: str = ""
+) -> list[dict[str, Any]]:
+    """The webhook configurations. `url`: "https://host:port", which is called instead of the
+    Service."""
     made: dict[str, dict[str, Any]] = {}
     for each in webhooks.WEBHOOKS:
         configuration = made.setdefault(
@@ -87,11 +92,13 @@ def registrations(namespace: str, reviewed: Reviewed | None = None) -> list[dict
                 "webhooks": [],
             },
         )
-        configuration["webhooks"].append(_webhook(each, namespace, reviewed or Reviewed()))
+        configuration["webhooks"].append(_webhook(each, namespace, reviewed or Reviewed(), url))
     return list(made.values())
 
 
-def _webhook(webhook: webhooks.Webhook, namespace: str, reviewed: Reviewed) -> dict[str, Any]:
+def _webhook(
+    webhook: webhooks.Webhook, namespace: str, reviewed: Reviewed, url: str
+) -> dict[str, Any]:
     of = resource(webhook.kind)
     rule = {
         "apiGroups": [of.group],
@@ -99,15 +106,15 @@ def _webhook(webhook: webhooks.Webhook, namespace: str, reviewed: Reviewed) -> d
         "resources": [of.plural],
         "operations": list(webhook.operations),
     }
-    call = {"name": webhooks.SERVICE, "namespace": namespace, "path": webhook.path}
+    service = {"name": webhooks.SERVICE, "namespace": namespace, "path": webhook.path}
     made: dict[str, Any] = {
         "name": webhook.name_in(namespace),
-        "clientConfig": {"service": call},
+        "clientConfig": {"url": url + webhook.path} if url else {"service": service},
         "rules": [rule],
         "failurePolicy": "Ignore",
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
-        "timeoutSeconds": TIMEOUT_S,
+        "timeoutSeconds": TIMEOUT_AT_URL_S if url else TIMEOUT_S,
     }
     if webhook.kind == "Pod":
         made |= _of_pods(namespace, reviewed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from kai.k8s.client import Client
     from kai.service.admission import AdmissionOptions
+    from kai.service.admission.beside import Running
     from kai.service.log import Log
     from kai.service.numa_exporter import ExporterOptions
     from kai.service.options import LogLevel, Options, RunOptions
@@ -30,7 +32,7 @@ async def run(
 
     `roles`: "scheduler", "binder", "pod-grouper", "pod-group-controller", "queue-controller",
     several of them in a list, or "all". `context` and `kubeconfig` as for `kai.connect`; the others
-    are the options of `kai run --help`. Log lines go to standard error.
+    are the options of `kai run --help`, without those of webhooks. Log lines go to standard error.
 
     It runs inside a running event loop, as in a notebook: ``task =
     asyncio.create_task(kai.run())``, and later ``task.cancel()``. It then finishes the bindings
@@ -64,13 +66,15 @@ def serve(
     kubeconfig: str | os.PathLike[str] | None = None,
     context: str | None = None,
     log: Log | None = None,
+    webhooks: AdmissionOptions | None = None,
 ) -> None:
-    """Runs the roles until SIGTERM or SIGINT, in the main thread. Raises what `run` raises."""
+    """Runs the roles until SIGTERM or SIGINT, in the main thread, and with `webhooks` also these.
+    Raises what `run` raises."""
     from kai.service.log import Log
     from kai.service.signals import run_until_signal
 
     log = log or Log()
-    run_until_signal(lambda stop: _run(options, kubeconfig, context, log, stop), log)
+    run_until_signal(lambda stop: _run(options, kubeconfig, context, log, stop, webhooks), log)
 
 
 def export_numa(
@@ -131,6 +135,7 @@ async def _run(
     context: str | None,
     log: Log,
     stop: asyncio.Event,
+    webhooks: AdmissionOptions | None = None,
 ) -> None:
     from kai.service.pages import Pages
     from kai.service.service import Service
@@ -144,16 +149,23 @@ async def _run(
         service: Service | Shadow
         if options.shadow:
             service = shadow = Shadow(client, options, log)
-            health = (shadow.metrics, shadow.why_unhealthy, shadow.why_unready)
-            pages = Pages(*health, snapshot=None, texts=shadow.pages())
+            snapshot, texts = None, shadow.pages()
         else:
-            service = Service(client, options, log)
-            health = (service.metrics, service.why_unhealthy, service.why_unready)
-            pages = Pages(*health, service.snapshot)
+            service = planning = Service(client, options, log)
+            snapshot, texts = planning.snapshot, None
+        running: Running = service
+        if webhooks is not None:
+            from kai.service.admission.beside import WithWebhooks
+
+            connect = partial(_connected, kubeconfig, context, agent="kai-admission")
+            name = options.metrics_namespace
+            running = WithWebhooks(service, connect, webhooks, log.of("admission"), name)
+        health = (running.metrics, service.why_unhealthy, running.why_unready)
+        pages = Pages(*health, snapshot, texts)
         try:
             if options.listen:
                 await pages.start(options.listen)
-            await service.run(stop)
+            await running.run(stop)
         finally:
             await pages.stop()
 

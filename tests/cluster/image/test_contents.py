@@ -131,6 +131,29 @@ def test_the_list_of_packages_names_what_was_installed(archive: Path, bundle: Bu
     assert any("absl" in name for name in found), "a library inside kai's wheel"
 
 
+def test_every_package_has_its_licence(bundle: Bundle) -> None:
+    """Debian's in usr/share/doc, also that of kai and of the libraries in its compiled module;
+    Python's in their dist-info folders."""
+    documents = bundle.root / "usr/share/doc"
+    status = bundle.root / "var/lib/dpkg/status.d"
+    lacking = [each.name for each in status.iterdir() if not has_text(documents / each.name)]
+    sites = bundle.root / "usr/local/lib/python3.11/dist-packages"
+    lacking += [each.name for each in sites.glob("*.dist-info") if not has_text(each)]
+    assert [each for each in lacking if not each.startswith("nvidia_ml_py-")] == []
+    assert "Redistribution and use" in (sites / "pynvml.py").read_text()  # its licence is in there
+    assert (bundle.root / "usr/share/common-licenses/Apache-2.0").exists()
+    shipped = {each.name for each in (documents / "kai-sched/licenses").iterdir()}
+    assert shipped == {each.name for each in (ROOT / "licenses").iterdir()}
+    assert (documents / "kai-sched/LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def has_text(folder: Path) -> bool:
+    """Of a licence; empty files are none."""
+    names = ("copyright", "licen[cs]e*", "licenses/**/*", "LICEN[CS]E*", "COPYING*", "NOTICE*")
+    found = [path for name in names for path in folder.glob(name)]
+    return any(path.is_file() and path.stat().st_size > 100 for path in found)
+
+
 @pytest.mark.timeout(1800)
 def test_another_folder_gives_the_same_image(layout: Path, tmp_path: Path) -> None:
     """From the compiler to the archive. The clone has the changes that are not committed."""

@@ -1,4 +1,5 @@
-"""kai run admission: mistakes in its arguments, each named in one sentence before it connects."""
+"""kai run admission, and kai run all --webhooks: their options, and mistakes in their arguments,
+each named in one sentence before it connects."""
 
 from __future__ import annotations
 
@@ -6,6 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+import kai.service
+from kai.service.options import Options
 
 Run = Callable[..., Any]
 
@@ -25,5 +29,69 @@ def test_a_wrong_argument_is_one_sentence(run: Run, arguments: list[str], messag
     pytest.importorskip("cryptography")
     done = run("run", "admission", *arguments, "--kubeconfig", "missing.yaml")
     assert done.status == 2
+    assert message in done.err
+    assert len(done.err.strip().splitlines()) == 1
+
+
+# ---- in the process of the scheduler -------------------------------------------------------------
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Options, Any]]:
+    """The options with which the service and the webhooks would have run."""
+    pytest.importorskip("cryptography")
+    seen: list[tuple[Options, Any]] = []
+
+    def serve(options: Options, *, webhooks: Any = None, **_: Any) -> None:
+        seen.append((options, webhooks))
+
+    monkeypatch.setattr(kai.service, "serve", serve)
+    return seen
+
+
+def test_without_the_option_there_are_no_webhooks(run: Run, given: list[Any]) -> None:
+    assert run("run", "all").status == 0
+    [(_, webhooks)] = given
+    assert webhooks is None
+
+
+def test_webhooks_beside_the_scheduler_never_refuse_while_they_are_away(
+    run: Run, given: list[Any]
+) -> None:
+    arguments = ["--webhooks", "--webhook-url", "https://192.0.2.7:9443/", "--webhook-addr", "9443"]
+    arguments += ["--scheduler-name", "other", "--gpu-fraction-runtime-class-name", ""]
+    arguments += ["--warn", "queue-parent-unknown", "--hami-core-enabled", "--namespace", "here"]
+    done = run("run", "all", *arguments)
+    assert (done.status, done.err) == (0, "")
+    [(options, webhooks)] = given
+    assert set(webhooks.policies.values()) == {"Ignore"}
+    assert set(webhooks.policies) == {"Pod", "Queue", "PodGroup", "Topology"}
+    assert (webhooks.url, webhooks.webhook_address) == ("https://192.0.2.7:9443", ":9443")
+    assert (webhooks.host, webhooks.namespace, options.namespace) == ("192.0.2.7", "here", "here")
+    rules = webhooks.rules
+    assert (rules.scheduler, rules.runtime_class, rules.sharing) == ("other", "", True)
+    assert rules.hami is options.hami_core is True
+    assert "queue-parent-unknown" not in rules.refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--webhook-addr", ":1"], "--webhook-addr is for --webhooks"),
+        (["--warn", "queue-cycle"], "--warn is for --webhooks"),
+        (["--webhooks", "--webhook-addr", "x:y"], "--webhook-addr: 'x:y' is not of the form"),
+        (["--webhooks", "--webhook-url", "http://x:1"], "is not of the form https://HOST:PORT"),
+        (["--webhooks", "--webhook-url", "https://x:1/p"], "is not of the form https://HOST:PORT"),
+        (["--webhooks", "--webhook-url", "https://[::1"], "is not of the form https://HOST:PORT"),
+        (["--webhooks", "--webhook-url", "https://x:99999"], "is not of the form"),
+        (["--webhooks", "--shadow"], "--webhooks and --shadow exclude each other"),
+        (["--webhooks", "--refuse", "queue", "--warn", "queue-cycle"], "--refuse and --warn both"),
+    ],
+)
+def test_a_wrong_argument_of_a_trial_is_one_sentence(
+    run: Run, given: list[Any], arguments: list[str], message: str
+) -> None:
+    done = run("run", "all", *arguments)
+    assert (done.status, given) == (2, [])
     assert message in done.err
     assert len(done.err.strip().splitlines()) == 1

@@ -1,7 +1,8 @@
-"""Keeps the certificates of the webhooks: reads and writes their Secret and registrations.
+"""Keeps the certificates and the registrations of the webhooks complete.
 
     keeping = Keeping(client, options, tls, pems, log)
     await keeping.look()                # now and then; `why_unready()` is "" once there is a pair
+    await keeping.end()
 
 All replicas do the same; a write with the version of the Secret that was read succeeds for one of
 them only. The order of a rotation is in kai.controllers.admission.rotation.
@@ -10,15 +11,24 @@ them only. The order of a rotation is in kai.controllers.admission.rotation.
 from __future__ import annotations
 
 import ssl
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kai.api import times
+from kai.api.reading import objects
 from kai.api.webhooks import CONFIGURATIONS
-from kai.api.writes import Lane, Outcome, Read, Result, Verb, Write
-from kai.controllers.admission.registrations import Ours, missing
+from kai.api.writes import Lane, Read, Result, Write, delete_options
+from kai.controllers.admission.registrations import (
+    Ours,
+    called_service,
+    missing,
+    with_authorities,
+)
 from kai.controllers.admission.rotation import Kept, Pems, step
 from kai.errors import KaiError
+from kai.install.admission import Reviewed, registrations
 from kai.k8s.certificates import use_certificate
+from kai.service.admission.stores import InMemory, InSecret, Store, check
 from kai.service.log import Log
 
 if TYPE_CHECKING:
@@ -27,7 +37,6 @@ if TYPE_CHECKING:
 
 _NOT_READ = "the certificate was not read yet"
 _TRIES = 3
-_WRONG = (Result.FAILED, Result.REFUSED, Result.LOST)
 
 
 class Keeping:
@@ -43,10 +52,20 @@ class Keeping:
         log: Log,
     ) -> None:
         self._client, self._tls, self._pems, self._log = client, tls, pems, log
-        self._namespace, self._secret = options.namespace, options.secret
-        self._ours = Ours(options.namespace, options.service, options.policies)
+        self._store: Store = (
+            InMemory() if options.url else InSecret(client, options.namespace, options.secret, log)
+        )
+        self._ours = Ours(options.namespace, options.service, options.policies, options.url)
+        self._made = {
+            each["metadata"]["name"]: each
+            for each in registrations(
+                options.namespace, Reviewed(options.rules.scheduler), options.url
+            )
+            if options.url
+        }
         self._used = (b"", b"")
         self._problem = _NOT_READ
+        self._is_called = True
         self.ends = 0.0
 
     def why_unready(self) -> str:
@@ -65,15 +84,34 @@ class Keeping:
                 self._log.info("the certificate and the registrations are complete")
             self._problem = ""
 
+    async def end(self) -> None:
+        """Removes the registrations that call this process alone."""
+        for name in self._made:
+            kind = CONFIGURATIONS[name]
+            try:
+                found = await self._client.find(Read(kind, "", name))
+                if found is not None and self._is_made_here(found):
+                    options = delete_options(found["metadata"]["uid"])
+                    write = Write(Lane.CONDITION, "delete", kind, "", name, options)
+                    check(f"{kind} {name}", await self._client.send(write))
+            except KaiError as error:
+                self._log.warning("cannot remove a registration", name=name, why=str(error))
+
+    def _is_made_here(self, registration: Mapping[str, Any]) -> bool:
+        """Whether its URLs are those of this process; another one may have taken it over."""
+        made = self._made[registration["metadata"]["name"]]["webhooks"]
+        urls = {each["clientConfig"]["url"] for each in made}
+        webhooks = objects(registration.get("webhooks"))
+        return {each["clientConfig"].get("url") for each in webhooks} == urls
+
     async def _look(self) -> bool:
         """False: another replica has written the Secret meanwhile."""
-        secret = await self._client.find(Read("Secret", self._namespace, self._secret))
-        kept = None if secret is None else Kept.read(secret)
+        kept = await self._store.read()
         is_registered = kept is not None and await self._register(kept.authorities)
         now = self._client.clock.wall()
         after = step(kept, self._pems, now=now, is_registered=is_registered)
         if after is not None:
-            if not await self._write(secret, after):
+            if not await self._store.write(after):
                 return False
             kept = after
         assert kept is not None
@@ -81,31 +119,6 @@ class Keeping:
         if after is not None:
             await self._register(after.authorities)
         return True
-
-    async def _write(self, secret: dict[str, Any] | None, after: Kept) -> bool:
-        """False: the Secret has changed meanwhile."""
-        data = after.data()
-        if secret is None:
-            verb: Verb = "create"
-            body = {
-                "apiVersion": "v1",
-                "kind": "Secret",
-                "metadata": {"name": self._secret, "namespace": self._namespace},
-                "type": "kubernetes.io/tls",
-                "data": {key: each for key, each in data.items() if each is not None},
-            }
-        else:
-            verb = "patch"
-            version = secret["metadata"]["resourceVersion"]
-            body = {"metadata": {"resourceVersion": version}, "data": data}
-        write = Write(Lane.CONDITION, verb, "Secret", self._namespace, self._secret, body)
-        outcome = await self._client.send(write)
-        name = f"{self._namespace}/{self._secret}"
-        _check(f"Secret {name}", outcome)
-        if outcome.result == Result.DONE:
-            what = "next" if after.next_certificate else "new"
-            self._log.info("wrote the certificates", secret=name, step=what)
-        return outcome.result == Result.DONE
 
     def _use(self, kept: Kept) -> None:
         pair = (kept.certificate, kept.key)
@@ -121,26 +134,45 @@ class Keeping:
 
     async def _register(self, authorities: bytes) -> bool:
         """Whether all registrations that exist have the authorities."""
-        is_complete = True
+        is_complete, is_called = True, bool(self._made)
         for name, kind in CONFIGURATIONS.items():
             found = await self._client.find(Read(kind, "", name))
-            patch = None if found is None else missing(found, self._ours, authorities)
-            if patch is None:
+            is_called |= found is not None
+            write = self._write_for(kind, name, found, authorities)
+            if write is None:
                 continue
-            write = Write(Lane.CONDITION, "patch", kind, "", name, patch, patch_type="strategic")
             outcome = await self._client.send(write)
-            _check(f"{kind} {name}", outcome)
+            check(f"{kind} {name}", outcome)
             is_complete &= outcome.result == Result.DONE
             self._log.info("completed a registration", name=name)
+        if self._is_called and not is_called:
+            fix = "apply what kai install prints; for a trial use --webhook-url"
+            self._log.warning("no registration calls the webhooks", fix=fix)
+        self._is_called = is_called
         return is_complete
+
+    def _write_for(
+        self, kind: str, name: str, found: Mapping[str, Any] | None, authorities: bytes
+    ) -> Write | None:
+        """None: nothing is missing. Raises KaiError if this process makes the registrations, and
+        one of a Service exists."""
+        if found is None:
+            made = self._made.get(name)
+            if made is None:
+                return None
+            body = with_authorities(made, self._ours, authorities)
+            return Write(Lane.CONDITION, "create", kind, "", name, body)
+        if self._made and (service := called_service(found)):
+            raise KaiError(
+                f"{kind} {name} calls the Service {service}: webhooks are installed already;"
+                " delete it, or leave out --webhook-url"
+            )
+        patch = missing(found, self._ours, authorities)
+        if patch is None:
+            return None
+        return Write(Lane.CONDITION, "patch", kind, "", name, patch, patch_type="strategic")
 
     def _fails(self, why: str) -> None:
         if self._problem != why:
             self._log.warning("cannot keep the certificate and the registrations", why=why)
         self._problem = why
-
-
-def _check(what: str, outcome: Outcome) -> None:
-    """Raises KaiError for a write that was refused; a conflict is none."""
-    if outcome.result in _WRONG:
-        raise KaiError(f"{what}: {outcome.message}")

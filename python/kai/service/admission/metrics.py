@@ -1,10 +1,14 @@
-"""The metrics of `kai run admission`."""
+"""The metrics of `kai run admission`.
+
+Every combination of labels exists from the start, so another thread may read them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import kai
+from kai.api.webhooks import WEBHOOKS
 from kai.service.metrics import of_process
 from kai.service.series import Counter, Gauge, Histogram, Series, snapshots, text_of
 
@@ -32,16 +36,29 @@ class AdmissionMetrics:
             "When the certificate in use ends, in seconds since 1970; 0: there is none",
         )
         self.ends.set(0)
+        for each in WEBHOOKS:
+            webhook = _name_of(mutates=each.mutates)
+            self._seconds.of(each.kind, webhook)
+            for allowed in (True, False):
+                self._reviews.add(each.kind, webhook, str(allowed).lower(), by=0.0)
         self._process = of_process()
 
     def __iter__(self) -> Iterator[Series]:
         """The families without those of the process."""
-        return iter((self._build, self._reviews, self._seconds, self.ends))
+        return iter((self._build, *self.of_reviews()))
+
+    def of_reviews(self) -> tuple[Series, ...]:
+        """The families that only this program has."""
+        return self._reviews, self._seconds, self.ends
 
     def reviewed(self, kind: str, *, mutates: bool, allowed: bool, took: float) -> None:
-        webhook = "mutating" if mutates else "validating"
+        webhook = _name_of(mutates=mutates)
         self._reviews.add(kind, webhook, str(allowed).lower())
         self._seconds.observe(took, kind, webhook)
 
     async def page(self) -> bytes:
         return text_of([*snapshots(self), *self._process()])
+
+
+def _name_of(*, mutates: bool) -> str:
+    return "mutating" if mutates else "validating"

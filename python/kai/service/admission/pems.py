@@ -1,6 +1,6 @@
 """Makes and reads the certificates of the webhooks, with the library cryptography.
 
-    pems = ServicePems("admission", "kai-scheduler", clock.wall)
+    pems = ServerPems("admission.kai-scheduler.svc", clock.wall)
     pair = pems.issue()
 
 Each pair has an authority of its own, whose key is not kept: nothing else can be signed with it.
@@ -8,6 +8,7 @@ Each pair has an authority of its own, whose key is not kept: nothing else can b
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Callable
 from datetime import datetime, timezone
 
@@ -24,17 +25,12 @@ EARLIER_S = 3600.0
 """Certificates are valid from then, for API servers whose clock is behind."""
 
 
-class ServicePems:
-    """Certificates for a Service. `clock`: seconds since 1970. `lifetime`: in seconds."""
+class ServerPems:
+    """Certificates for the name or the IP address at which API servers call the webhooks. `clock`:
+    seconds since 1970. `lifetime`: in seconds."""
 
-    def __init__(
-        self,
-        service: str,
-        namespace: str,
-        clock: Callable[[], float],
-        lifetime: float = LIFETIME_S,
-    ) -> None:
-        self._name = f"{service}.{namespace}.svc"  # the API server expects this one
+    def __init__(self, name: str, clock: Callable[[], float], lifetime: float = LIFETIME_S) -> None:
+        self._name, self._alternative = name, _alternative(name)
         self._clock, self._lifetime = clock, lifetime
 
     def issue(self) -> Pair:
@@ -55,7 +51,7 @@ class ServicePems:
             authority_key,
             (x509.BasicConstraints(ca=False, path_length=None), True),
             (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False),
-            (x509.SubjectAlternativeName([x509.DNSName(self._name)]), False),
+            (x509.SubjectAlternativeName([self._alternative]), False),
         )
         return Pair(
             certificate.public_bytes(serialization.Encoding.PEM),
@@ -76,7 +72,7 @@ class ServicePems:
             return None
         if private.public_key() != found.public_key():
             return None
-        if self._name not in names.get_values_for_type(x509.DNSName):
+        if self._alternative not in list(names):
             return None
         starts, ends = (
             each.timestamp() for each in (found.not_valid_before_utc, found.not_valid_after_utc)
@@ -135,6 +131,13 @@ _SIGNS = x509.KeyUsage(
     encipher_only=False,
     decipher_only=False,
 )
+
+
+def _alternative(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
 
 
 def _named(name: str) -> x509.Name:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import ssl
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import kai
 from kai.controllers.admission import Reviews
 from kai.service.admission.keeping import Keeping
 from kai.service.admission.metrics import AdmissionMetrics
-from kai.service.admission.pems import ServicePems
+from kai.service.admission.pems import ServerPems
 from kai.service.admission.seen import Seen
 from kai.service.admission.server import Server
 from kai.service.life import Life
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 5.0
 """Between looks at the certificate and the registrations."""
+END_WITHIN_S = 3.0
+"""Time to remove registrations at the end. They admit objects unseen, so they may stay."""
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """For random parts of names, as in Kubernetes: they form no words."""
 
@@ -31,19 +34,23 @@ _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 class Program:
     """One replica. `server.port`, `pages.port`: where it listens."""
 
-    def __init__(self, client: Client, options: AdmissionOptions, log: Log) -> None:
+    def __init__(
+        self,
+        client: Client,
+        options: AdmissionOptions,
+        log: Log,
+        metrics: AdmissionMetrics | None = None,
+    ) -> None:
         self._client, self._options, self._log = client, options, log
-        self.metrics = AdmissionMetrics()
+        self.metrics = metrics or AdmissionMetrics()
         self._tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        pems = ServicePems(
-            options.service, options.namespace, client.clock.wall, options.lifetime_s
-        )
+        pems = ServerPems(options.host, client.clock.wall, options.lifetime_s)
         self._keeping = Keeping(client, options, self._tls, pems, log)
         self._seen = Seen(client)
         reviews = Reviews(options.rules, draw=_draw, known=self._seen)
         calm = Calm(log, client.clock.monotonic, every=1.0, at_once=10)
         self.server = Server(reviews, self._tls, self.metrics, calm)
-        self.pages = Pages(self.metrics, lambda: "", self._why_unready, snapshot=None)
+        self.pages = Pages(self.metrics, lambda: "", self.why_unready, snapshot=None)
         self._stops = asyncio.Event()
         self._life = Life(client.clock, self._stops)
 
@@ -54,7 +61,7 @@ class Program:
         self._log.info(
             "started",
             version=kai.__version__,
-            service=f"{options.namespace}/{options.service}",
+            at=options.url or f"{options.namespace}/{options.service}",
             server=self._client.access.server,
         )
         try:
@@ -85,9 +92,11 @@ class Program:
         self._stops.set()
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._keeping.end(), END_WITHIN_S)
         await self.server.stop(0.0 if self._life.has_failed else self._options.drain_s)
 
-    def _why_unready(self) -> str:
+    def why_unready(self) -> str:
         if self._stops.is_set():
             return "it is ending"
         return self._keeping.why_unready() or ("" if self.server.port else "it is starting")

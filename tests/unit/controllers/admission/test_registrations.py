@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import Any
 
-from kai.controllers.admission.registrations import Ours, missing
+from kai.controllers.admission.registrations import (
+    Ours,
+    called_service,
+    missing,
+    with_authorities,
+)
 
 OURS = Ours("kai-scheduler", "admission", {"Topology": "Ignore"})
 BUNDLE = base64.b64encode(b"pem").decode()
@@ -48,3 +54,22 @@ def test_webhooks_of_other_services_are_left_alone() -> None:
     by_url = {"name": "url", "clientConfig": {"url": "https://kai.example/"}}
     assert missing(registration(kais, by_url), OURS, b"pem") is None
     assert missing({}, OURS, b"pem") is None
+
+
+AT_URL = replace(OURS, url="https://192.0.2.7:9443", policies={"Pod": "Ignore"})
+
+
+def test_webhooks_at_another_address_get_ours() -> None:
+    there = {**PODS, "clientConfig": {"url": "https://192.0.2.1:1/validate--v1-pod"}}
+    call = {"url": "https://192.0.2.7:9443/validate--v1-pod", "caBundle": BUNDLE}
+    patch = missing(registration(there), AT_URL, b"pem")
+    assert patch is not None
+    assert patch["webhooks"] == [{"name": "pods", "clientConfig": call}]
+    created = with_authorities(registration(there), AT_URL, b"pem")
+    assert created["webhooks"] == [{**PODS, "clientConfig": call}]
+    assert missing(created, AT_URL, b"pem") is None
+
+
+def test_with_a_url_webhooks_of_a_service_are_left_alone_and_named() -> None:
+    assert missing(registration(PODS), AT_URL, b"pem") is None
+    assert called_service(registration(PODS)) == "kai-scheduler/admission"

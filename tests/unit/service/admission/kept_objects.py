@@ -30,6 +30,9 @@ class KeptObjects:
         for path in (SECRET, *map(path_of, admission.registrations("kai-scheduler"))):
             api.on("GET", path, self._get)
             api.on("PATCH", path, self._patch)
+            api.on("DELETE", path, self._delete)
+            if path != SECRET:
+                api.on("POST", path.rpartition("/")[0], self._create)
         for kind, plural, version in (
             ("Queue", "queues", "v2"),
             ("PodGroup", "podgroups", "v2alpha2"),
@@ -48,14 +51,19 @@ class KeptObjects:
             self.put(path_of(each), each)
 
     @property
-    def bundles(self) -> set[bytes]:
-        """What the registrations trust."""
-        return {
-            base64.b64decode(webhook["clientConfig"].get("caBundle", ""))
+    def calls(self) -> list[dict[str, Any]]:
+        """What the registrations call."""
+        return [
+            webhook["clientConfig"]
             for path, each in self.objects.items()
             if path.startswith(REGISTRATIONS)
             for webhook in each["webhooks"]
-        }
+        ]
+
+    @property
+    def bundles(self) -> set[bytes]:
+        """What the registrations trust."""
+        return {base64.b64decode(each.get("caBundle", "")) for each in self.calls}
 
     @property
     def policies(self) -> set[str]:
@@ -79,6 +87,17 @@ class KeptObjects:
         self.put(path, made)
         self.writes.append(f"POST {path}")
         return await ok(made, 201)(request)
+
+    async def _delete(self, request: web.Request) -> web.StreamResponse:
+        asked = await request.json()
+        found = self.objects.get(request.path)
+        if found is None:
+            return await status(404)(request)
+        if asked["preconditions"]["uid"] != found["metadata"]["uid"]:
+            return await status(409)(request)
+        del self.objects[request.path]
+        self.writes.append(f"DELETE {request.path}")
+        return await ok({"kind": "Status"})(request)
 
     async def _patch(self, request: web.Request) -> web.StreamResponse:
         patch = json.loads(await request.read())

@@ -7,18 +7,21 @@ import base64
 import ssl
 from collections.abc import Awaitable, Callable
 from io import StringIO
+from typing import Any
 
 import pytest
 
 pytest.importorskip("cryptography")
 
 from fake_api import FakeApi, QuickClock, status
-from kept_objects import SECRET, KeptObjects
+from kept_objects import SECRET, KeptObjects, path_of
 
+from kai.api.webhooks import WEBHOOKS
 from kai.controllers.admission.rotation import SETTLE_S
+from kai.install.admission import registrations
 from kai.service.admission.keeping import Keeping
 from kai.service.admission.options import AdmissionOptions
-from kai.service.admission.pems import ServicePems
+from kai.service.admission.pems import ServerPems
 from kai.service.log import Log
 
 DAY = 86400.0
@@ -27,11 +30,11 @@ DAY = 86400.0
 class Replicas:
     """`made[0].look()` is a turn of the first one; all share a clock."""
 
-    def __init__(self, api: FakeApi, number: int = 2) -> None:
+    def __init__(self, api: FakeApi, number: int = 2, **more: Any) -> None:
         self.clock, self.log = QuickClock(), StringIO()
         self.kept = KeptObjects(api)
-        options = AdmissionOptions(lifetime_s=30 * DAY)
-        pems = ServicePems("admission", "kai-scheduler", self.clock.wall, 30 * DAY)
+        options = AdmissionOptions(lifetime_s=30 * DAY, **more)
+        pems = ServerPems(options.host, self.clock.wall, 30 * DAY)
         self.clients = [api.client(self.clock) for _ in range(number)]
         self.made = [
             Keeping(each, options, context(), pems, Log(stream=self.log)) for each in self.clients
@@ -47,10 +50,10 @@ def context() -> ssl.SSLContext:
     return ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
 
 
-def story(work: Callable[[Replicas], Awaitable[None]]) -> None:
+def story(work: Callable[[Replicas], Awaitable[None]], **more: Any) -> None:
     async def run() -> None:
         async with FakeApi() as api:
-            replicas = Replicas(api)
+            replicas = Replicas(api, **more)
             try:
                 await work(replicas)
             finally:
@@ -98,7 +101,9 @@ def test_two_replicas_that_start_at_once_agree() -> None:
 
 def test_a_registration_that_comes_later_or_is_reset_is_completed() -> None:
     async def work(replicas: Replicas) -> None:
-        await replicas.all_look()
+        for _ in range(2):
+            await replicas.all_look()
+        assert replicas.log.getvalue().count("no registration calls the webhooks") == 2  # replicas
         replicas.kept.register()
         await replicas.all_look()
         (bundle,) = replicas.kept.bundles
@@ -161,3 +166,59 @@ def test_the_secret_has_no_key_of_an_authority() -> None:
         assert len(keys) == 1
 
     story(work)
+
+
+# ---- outside the cluster -------------------------------------------------------------------------
+
+OURS = "https://192.0.2.7:9443"
+TRIAL = {"number": 1, "url": OURS, "policies": {each.kind: "Ignore" for each in WEBHOOKS}}
+
+
+def test_with_a_url_it_makes_the_registrations_and_removes_them() -> None:
+    async def work(replicas: Replicas) -> None:
+        (only,), kept = replicas.made, replicas.kept
+        await only.look()
+        assert only.why_unready() == ""
+        assert sorted(each["url"] for each in kept.calls) == sorted(
+            f"{OURS}{each.path}" for each in WEBHOOKS
+        )
+        (bundle,) = kept.bundles
+        assert bundle.startswith(b"-----BEGIN CERTIFICATE-----")
+        assert kept.policies == {"Ignore"}
+        assert SECRET not in kept.objects  # it may be KAI's
+        writes = list(kept.writes)
+        await replicas.all_look(after=DAY)
+        assert kept.writes == writes
+        await only.end()
+        assert kept.objects == {}
+
+    story(work, **TRIAL)
+
+
+def test_the_registrations_of_a_process_that_was_killed_are_taken_over() -> None:
+    async def work(replicas: Replicas) -> None:
+        (only,), kept = replicas.made, replicas.kept
+        for each in registrations("kai-scheduler", url="https://192.0.2.1:1"):
+            kept.put(path_of(each), each)
+        await only.look()
+        assert {each["url"].rpartition("/")[0] for each in kept.calls} == {OURS}
+        assert len(kept.bundles) == 1
+        for each in registrations("kai-scheduler", url="https://192.0.2.1:1"):
+            kept.put(path_of(each), each)  # a third one has taken them over
+        await only.end()
+        assert len(kept.objects) == 4
+
+    story(work, **TRIAL)
+
+
+def test_installed_webhooks_are_left_alone_and_named() -> None:
+    async def work(replicas: Replicas) -> None:
+        (only,), kept = replicas.made, replicas.kept
+        kept.register()
+        await only.look()
+        await only.end()
+        assert kept.writes == []
+        why = "calls the Service kai-scheduler/admission: webhooks are installed already"
+        assert replicas.log.getvalue().count(why) == 1
+
+    story(work, **TRIAL)

@@ -1,0 +1,182 @@
+"""Options of the webhooks, for `kai run admission` and `kai run all --webhooks`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from kai.api import webhooks
+
+if TYPE_CHECKING:
+    from kai.controllers.admission import Rules
+    from kai.service.admission import AdmissionOptions
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def codes(_: click.Context, option: click.Parameter, text: str | None) -> frozenset[str]:
+    """Codes of `kai lint`, or their first words."""
+    from kai.errors import InvalidRequestError
+    from kai.linting.codes import matching
+
+    try:
+        return matching(text.split(",")) if text else frozenset()
+    except InvalidRequestError as error:
+        raise click.BadParameter(str(error), param=option) from None
+
+
+_OPTIONS = (
+    click.option(
+        "--gpu-fraction-runtime-class-name",
+        "--gpu-pod-runtime-class-name",
+        "runtime_class",
+        metavar="NAME",
+        default="nvidia",
+        show_default=True,
+        help='Runtime class of pods with a part of a GPU that name none; "": none.',
+    ),
+    click.option(
+        "--block-nvidia-visible-devices",
+        "blocks_devices",
+        is_flag=True,
+        help="Hide GPUs from containers without one, and refuse containers that choose GPUs.",
+    ),
+    click.option(
+        "--refuse",
+        metavar="CODES",
+        callback=codes,
+        help="Also refuse objects with these findings of kai lint.",
+    ),
+    click.option(
+        "--warn",
+        metavar="CODES",
+        callback=codes,
+        help="Warn of these findings that KAI does not have, instead of refusing the object.",
+    ),
+    click.option(
+        "--webhook-addr",
+        "webhook_address",
+        metavar="HOST:PORT",
+        default=f":{webhooks.PORT}",
+        show_default=True,
+        help="Answer reviews there.",
+    ),
+)
+_OF_TRIALS = (
+    click.option(
+        "--webhooks",
+        is_flag=True,
+        help="Also do the work of kai run admission, for trials only: while this process does not"
+        " run, new objects are admitted unseen. The next six options are for it.",
+    ),
+    click.option(
+        "--webhook-url",
+        metavar="https://HOST:PORT",
+        default="",
+        help="Where the API server reaches it, without a Service: it registers itself there.",
+    ),
+    *_OPTIONS,
+)
+TRIAL_DRAIN_S = 1.0
+
+
+def review_options(command: Command) -> Command:
+    """Adds the options that both commands have."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def trial_options(command: Command) -> Command:
+    """Adds `--webhooks`, `--webhook-url` and those options, for `webhooks_in`."""
+    for option in reversed(_OF_TRIALS):
+        command = option(command)
+    return command
+
+
+def webhooks_in(options: dict[str, Any]) -> AdmissionOptions | None:
+    """Takes the values of `trial_options` out of the options of `kai run`; None: no `--webhooks`.
+
+    Raises UsageError and InvalidInputError for values that cannot be used.
+    """
+    context = click.get_current_context()
+    wanted = options.pop("webhooks")
+    taken = {}
+    for name in ("webhook_url", "runtime_class", "blocks_devices", "refuse", "warn"):
+        taken[name] = options.pop(name)
+    address = options.pop("webhook_address")
+    if not wanted:
+        for each in context.command.params:
+            source = context.get_parameter_source(each.name or "")
+            if each.name in (*taken, "webhook_address") and source is ParameterSource.COMMANDLINE:
+                raise click.UsageError(f"{each.opts[0]} is for --webhooks")
+        return None
+    if options["shadow"]:
+        raise click.UsageError(
+            "--webhooks and --shadow exclude each other: a shadow writes nothing"
+        )
+    need_cryptography("kai run --webhooks")
+    from kai.service.admission import AdmissionOptions
+
+    return AdmissionOptions(
+        rules=rules_of(
+            taken["refuse"],
+            taken["warn"],
+            scheduler=options["scheduler_name"],
+            sharing=True,
+            hami=options["hami_core"],
+            blocks_devices=taken["blocks_devices"],
+            runtime_class=taken["runtime_class"],
+            as_kai=options["as_kai"],
+        ),
+        namespace=options["namespace"],
+        webhook_address=checked_address(address),
+        policies=dict.fromkeys((each.kind for each in webhooks.WEBHOOKS), "Ignore"),
+        url=checked_url(taken["webhook_url"]),
+        drain_s=TRIAL_DRAIN_S,
+    )
+
+
+def need_cryptography(command: str) -> None:
+    """Raises InvalidInputError if the package for certificates is missing."""
+    from kai.api import extras
+    from kai.errors import InvalidInputError
+
+    if missing := extras.missing("cryptography"):
+        raise InvalidInputError(extras.needed(command, *missing))
+
+
+def rules_of(refuse: frozenset[str], warn: frozenset[str], **members: Any) -> Rules:
+    from kai.controllers.admission import REFUSED_BEYOND_KAI, Rules
+
+    if both := sorted(refuse & warn):
+        raise click.UsageError(f"--refuse and --warn both have {both[0]}")
+    return Rules(refused=(REFUSED_BEYOND_KAI | refuse) - warn, **members)
+
+
+def checked_address(text: str) -> str:
+    """The value of `--webhook-addr`. Raises InvalidInputError, before a connection is needed."""
+    from kai.service.pages import addresses_in
+
+    address = f":{text}" if text.isdecimal() else text  # KAI's flag of this name has a port
+    addresses_in("--webhook-addr", address)
+    return address
+
+
+def checked_url(text: str) -> str:
+    """The value of `--webhook-url`: "https://host:port", or "". Raises InvalidInputError."""
+    from urllib.parse import urlsplit
+
+    from kai.errors import InvalidInputError
+
+    try:
+        found = urlsplit(text)
+        is_right = found.scheme == "https" and bool(found.hostname) and found.port != 0
+    except ValueError:  # of the port, or of an IPv6 address
+        is_right = False
+    if text and (not is_right or found.path not in ("", "/") or found.query or found.fragment):
+        raise InvalidInputError(f"--webhook-url: {text!r} is not of the form https://HOST:PORT")
+    return text.rstrip("/")

@@ -1,0 +1,96 @@
+"""`kai run all --webhooks` started from a shell: nothing else of kai runs or is registered in the
+cluster, and new objects are admitted while it does not run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from testcluster import ApiError, Cluster, Reservations, Scene, node, path_of, play
+from testcluster.arguments import HOST
+from testcluster.devices import environment, half, pods_of, until_free
+from testcluster.ports import free_ports
+from testcluster.scene import until
+
+from kai.api import webhooks
+
+SHARED = "runai/shared-gpu-configmap"
+REGISTRATIONS = "/apis/admissionregistration.k8s.io/v1"
+
+
+class Trial:
+    """`start` is a user's command line."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene, self._own = scene, f"{scene.namespace}-kai"
+
+    async def start(self) -> None:
+        """Returns when new pods are changed."""
+        [port] = free_ports(1)
+        await self._scene.start(
+            *("--namespace", self._own),  # its pods would not be reviewed
+            *("--webhooks", "--webhook-url", f"https://{HOST}:{port}"),
+            *("--webhook-addr", f"{HOST}:{port}"),
+            *("--gpu-fraction-runtime-class-name", ""),  # there is no class in this cluster
+            direct=True,
+        )
+        await until(self._scene, "new pods are changed", self.changes_pods)
+
+    async def __aenter__(self) -> Trial:
+        await self._scene.api.create_namespace(self._own)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for each in await self.registrations():
+            await self._scene.api.delete(each)
+        await self._scene.api.delete(path_of("Namespace", name=self._own))
+
+    async def changes_pods(self) -> bool:
+        path, probe = path_of("Pod", self._scene.namespace), half("probe", self._scene.namespace)
+        made = await self._scene.api.request("POST", path, probe, parameters={"dryRun": "All"})
+        return SHARED in made["metadata"]["annotations"]
+
+    async def registrations(self) -> list[str]:
+        """Their paths."""
+        found = []
+        for name, kind in webhooks.CONFIGURATIONS.items():
+            path = f"{REGISTRATIONS}/{kind.lower()}s/{name}"
+            if await self._scene.api.status_of(self._scene.api.get(path)) == 200:
+                found.append(path)
+        return found
+
+
+def test_a_half_runs_and_pods_are_created_without_it(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    async def story(scene: Scene) -> None:
+        async with Reservations(scene.api), Trial(scene) as trial:
+            await scene.api.create(node("a10", 1, gpu_memory_mib=23028))
+            await scene.api.ready_nodes(1)
+            await trial.start()
+            await scene.api.create(half("seen", namespace))
+            await scene.bound(1)
+            seen = await environment(scene, "seen")
+            assert seen["NVIDIA_VISIBLE_DEVICES"] == "GPU-a10-0"
+
+            async def runs() -> bool:
+                return bool((await pods_of(scene))["seen"]["status"]["phase"] == "Running")
+
+            await until(scene, "the pod runs", runs)
+            with pytest.raises(ApiError, match="gpu-fraction annotation value must be"):
+                await scene.api.create(half("wrong", namespace, "1.5"))
+
+            scene.kill()
+            made = await scene.api.create_one(half("unseen", namespace))
+            assert SHARED not in made["metadata"]["annotations"]
+
+            await trial.start()
+            for name in ("seen", "unseen"):
+                await scene.api.delete(path_of("Pod", namespace, name))
+            await until_free(scene)
+            assert len(await trial.registrations()) == len(webhooks.CONFIGURATIONS)
+            assert scene.kai.stop() == 0
+            assert await trial.registrations() == []
+            await scene.api.create(half("later", namespace))
+
+    play(cluster, namespace, tmp_path, story)
