@@ -135,8 +135,8 @@ def play(
                 await asyncio.to_thread(apply, cluster, *objects(*arguments))
                 await api.create_namespace(namespace)
                 await machine.runs(SPACE, REPLICAS, count=2, seconds=60)
-                await machine.until("the registrations are complete", scene.are_complete)
                 await machine.until("new pods are changed", scene.answers)
+                await machine.until("the registrations are complete", scene.are_complete)
                 await story(scene)
             finally:
                 await remove(api, namespace)

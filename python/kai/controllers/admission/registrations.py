@@ -4,7 +4,7 @@ server trusts, and the failure policies.
     patch = missing(configuration, ours, authorities)       # None: it has everything
 
 The chart makes the registrations, without authorities, and at first with the policy Ignore: no pod
-is refused before the program runs. With an address of its own, outside the cluster, the program
+is refused before API servers reach the program. With an address of its own, outside the cluster, the program
 makes them itself. No I/O.
 """
 
@@ -47,10 +47,11 @@ class Ours:
 
 
 def missing(
-    configuration: Mapping[str, Any], ours: Ours, authorities: bytes
+    configuration: Mapping[str, Any], ours: Ours, authorities: bytes, *, is_reached: bool = True
 ) -> dict[str, Any] | None:
     """A strategic merge patch with what the registration lacks. Webhooks that call another Service
-    are left alone."""
+    are left alone. `is_reached`: an API server has reached the program; before that it is not
+    required."""
     changes: list[dict[str, Any]] = []
     for each in objects(configuration.get("webhooks")):
         if not ours.calls(each):
@@ -60,7 +61,7 @@ def missing(
         lacking = {name: value for name, value in call.items() if there.get(name) != value}
         change: dict[str, Any] = {"clientConfig": lacking} if lacking else {}
         policy = ours.policies.get(_KINDS.get(path, ""), FAIL)
-        if each.get("failurePolicy") != policy:
+        if each.get("failurePolicy") != policy and (is_reached or policy == IGNORE):
             change["failurePolicy"] = policy
         if change:
             changes.append({"name": each.get("name"), **change})

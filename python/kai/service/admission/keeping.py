@@ -11,7 +11,7 @@ them only. The order of a rotation is in kai.controllers.admission.rotation.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kai.api import times
@@ -40,8 +40,9 @@ _TRIES = 3
 
 
 class Keeping:
-    """`tls`: the context of the server; it gets each new pair, for new connections. `ends`: when
-    the pair in use ends, in seconds since 1970; 0: there is none."""
+    """`tls`: the context of the server; it gets each new pair, for new connections. `is_reached`:
+    whether API servers reach this program, which is proven by a review. `ends`: when the pair in use
+    ends, in seconds since 1970; 0: there is none."""
 
     def __init__(
         self,
@@ -50,8 +51,10 @@ class Keeping:
         tls: ssl.SSLContext,
         pems: Pems,
         log: Log,
+        is_reached: Callable[[], bool] = lambda: True,
     ) -> None:
         self._client, self._tls, self._pems, self._log = client, tls, pems, log
+        self._is_reached = is_reached
         self._store: Store = (
             InMemory() if options.url else InSecret(client, options.namespace, options.secret, log)
         )
@@ -167,7 +170,7 @@ class Keeping:
                 f"{kind} {name} calls the Service {service}: webhooks are installed already;"
                 " delete it, or leave out --webhook-url"
             )
-        patch = missing(found, self._ours, authorities)
+        patch = missing(found, self._ours, authorities, is_reached=self._is_reached())
         if patch is None:
             return None
         return Write(Lane.CONDITION, "patch", kind, "", name, patch, patch_type="strategic")

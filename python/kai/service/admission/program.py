@@ -45,11 +45,13 @@ class Program:
         self.metrics = metrics or AdmissionMetrics()
         self._tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         pems = ServerPems(options.host, client.clock.wall, options.lifetime_s)
-        self._keeping = Keeping(client, options, self._tls, pems, log)
         self._seen = Seen(client)
         reviews = Reviews(options.rules, draw=_draw, known=self._seen)
         calm = Calm(log, client.clock.monotonic, every=1.0, at_once=10)
         self.server = Server(reviews, self._tls, self.metrics, calm)
+        self._keeping = Keeping(
+            *(client, options, self._tls, pems, log), is_reached=lambda: self.server.has_answered
+        )
         self.pages = Pages(self.metrics, lambda: "", self.why_unready, snapshot=None)
         self._stops = asyncio.Event()
         self._life = Life(client.clock, self._stops)

@@ -30,7 +30,7 @@ _ENDING = {**_JSON, "Connection": "close"}
 
 
 class Server:
-    """Lives on one event loop."""
+    """Lives on one event loop. `port`: where it listens. `has_answered`: a review."""
 
     def __init__(
         self, reviews: Reviews, tls: ssl.SSLContext, metrics: AdmissionMetrics, log: Calm
@@ -38,7 +38,7 @@ class Server:
         self._reviews, self._tls, self._metrics, self._log = reviews, tls, metrics, log
         self._runner: web.AppRunner | None = None
         self._headers: Mapping[str, str] = _JSON
-        self.port = 0
+        self.port, self.has_answered = 0, False
 
     async def start(self, address: str) -> None:
         """Raises InvalidInputError for an address that cannot be used."""
@@ -70,6 +70,7 @@ class Server:
         except (ValueError, KeyError, RecursionError):
             return web.Response(status=400, text="this is no AdmissionReview with a request\n")
         answer = self._reviews.answer(request.path, review)
+        self.has_answered = True
         self._note(request.path, asked, answer["response"], time.perf_counter() - started)
         return web.Response(body=json.dumps(answer).encode(), headers=self._headers)
 

@@ -40,6 +40,13 @@ def test_a_new_registration_gets_the_authorities_and_the_policies() -> None:
     }
 
 
+def test_a_program_that_no_server_has_reached_is_not_required() -> None:
+    made = registration(PODS, webhook("ignored", "/validate--v1-pod", failurePolicy="Ignore"))
+    first = missing(made, OURS, b"pem", is_reached=False)
+    assert first is not None
+    assert [sorted(each) for each in first["webhooks"]] == [["clientConfig", "name"]] * 2
+
+
 def test_a_registration_with_everything_is_not_written() -> None:
     there = webhook("pods", "/validate--v1-pod", failurePolicy="Fail")
     there["clientConfig"]["caBundle"] = BUNDLE

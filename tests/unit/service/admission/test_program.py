@@ -120,6 +120,19 @@ def test_a_refusal_is_counted_and_logged() -> None:
     story(work)
 
 
+def test_it_is_required_once_a_review_has_reached_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kai.service.admission.program.LOOK_EVERY_S", 0.02)
+
+    async def work(found: Running) -> None:
+        await asyncio.sleep(0.1)
+        assert found.kept.policies == {"Ignore"}
+        assert b"" not in found.kept.bundles
+        await found.send("/validate--v1-pod", half())
+        await until(lambda: found.kept.policies == {"Fail"})
+
+    story(work)
+
+
 def test_the_rules_of_the_installation_apply() -> None:
     async def work(found: Running) -> None:
         response = await found.send("/validate--v1-pod", half())
