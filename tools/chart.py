@@ -137,14 +137,18 @@ MEMBERS = (  # of a row, for the templates
 
 
 def rows() -> list[dict[str, Any]]:
-    """The rows of keys.yaml; those for several blocks once for each block."""
+    """The rows of keys.yaml; those for several blocks once for each block. `of` is a list, or a map
+    with KAI's default for each block."""
     table = yaml.safe_load((CHART / "keys.yaml").read_text(encoding="utf-8"))
     found = []
     for row in table:
         row = {"does": "honoured", **row}
         between = "" if row.pop("joined", False) else "."
         blocks = row.pop("of", None)
-        found += [{**row, "key": f"{each}{between}{row['key']}"} for each in blocks or ()]
+        for each in blocks or ():
+            found.append({**row, "key": f"{each}{between}{row['key']}"})
+            if isinstance(blocks, dict):
+                found[-1]["kai"] = blocks[each]
         found += [row] if blocks is None else []
     return found
 

@@ -101,6 +101,14 @@ class Chart:
         (copied / "templates/notes-as-object.yaml").write_text(_NOTES)
         return cls(helm, copied)
 
+    def of_older_values(self, folder: Path, values: Mapping[str, Any]) -> Chart:
+        """The chart as `helm upgrade --reuse-values` sees it: values of the older chart, in a file
+        in `folder`, take the place of values.yaml."""
+        copied = folder / "kai-sched"
+        shutil.copytree(self.folder, copied)
+        (copied / "values.yaml").write_text(yaml.safe_dump(dict(values)))
+        return Chart(self.helm, copied)
+
     def run(self, *arguments: str, stdin: str = "") -> str:
         """What Helm prints. Raises RenderError if it fails."""
         done = subprocess.run(

@@ -30,5 +30,18 @@ def test_a_set_of_values_renders(chart: Chart, each: dict[str, Any]) -> None:
         assert silent == ""
 
 
+@pytest.fixture(scope="module")
+def of_older_chart(chart: Chart, tmp_path_factory: pytest.TempPathFactory) -> Chart:
+    """The chart with the values of an older one, which has none of this one's keys."""
+    return chart.of_older_values(tmp_path_factory.mktemp("older"), {})
+
+
+@pytest.mark.parametrize("each", SETS, ids=lambda each: each["name"])
+def test_a_set_of_values_renders_the_same_with_reuse_values(
+    chart: Chart, of_older_chart: Chart, each: dict[str, Any]
+) -> None:
+    assert of_older_chart.render(each["values"]) == chart.render(each["values"])
+
+
 def test_there_are_forty_sets_with_names_of_their_own() -> None:
     assert len({each["name"] for each in SETS}) == len(SETS) >= 40

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
-from rendering import Chart, Rendered, RenderError
+import yaml
+from rendering import CHART, Chart, Rendered, RenderError
 
 import chart as tool
 
@@ -165,10 +167,38 @@ def test_no_misspelt_value_passes(chart: Chart, below: str) -> None:
         assert f"{key.split('.')[-1]}x" in str(error.value)
 
 
-def test_values_of_an_older_chart_get_the_defaults_of_this_one(chart: Chart) -> None:
-    """As with --reuse-values, which does not read the new values.yaml. null removes a value."""
-    removed = dict.fromkeys(("image", "operator", "scheduler", "defaultQueue", "topology"))
-    assert chart.render(removed).objects == chart.render().objects
+# ---- values of an older chart --------------------------------------------------------------------
+
+
+BLOCKS: Mapping[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())
+LEAVES = [row["key"] for row in ROWS if "default" in row]
+
+
+def without(block: str) -> dict[str, Any]:
+    return {name: value for name, value in BLOCKS.items() if name != block}
+
+
+def of_keys(keys: list[str]) -> dict[str, Any]:
+    defaults = {row["key"]: row.get("default") for row in ROWS}
+    return nested({key: defaults[key] for key in keys})
+
+
+@pytest.mark.parametrize(
+    "older",
+    [
+        {},
+        *(without(block) for block in BLOCKS),
+        {name: {} for name, value in BLOCKS.items() if isinstance(value, dict)},
+        *(of_keys(LEAVES[start::3]) for start in range(3)),
+    ],
+    ids=lambda each: ",".join(each)[:60] or "none",
+)
+def test_values_of_an_older_chart_get_the_defaults_of_this_one(
+    chart: Chart, tmp_path: Path, older: dict[str, Any]
+) -> None:
+    made = chart.of_older_values(tmp_path, older).render()
+    assert made.objects == render(chart, {}).objects
+    assert "no effect" not in made.notes
 
 
 def test_a_parent_chart_may_have_global_values_of_its_own(chart: Chart, tmp_path: Any) -> None:

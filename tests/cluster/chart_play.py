@@ -5,20 +5,27 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import yaml
-from testcluster import Cluster, Object
+from machine_play import Place, Scene, play
+from testcluster import ApiError, Cluster, Egress, Object, pod, temporary_cluster
 from testcluster import programs as programs_of_clusters
 
 from kai.api import keys
+from kai.api.resources import resource
 from kai.install import manifests
 
 CHART = Path(__file__).parents[2] / "charts/kai-sched"
 KAIS_RELEASE = "kai-scheduler"
 IMAGE = {"global": {"registry": "registry.example", "tag": "test"}}
 """The machine of the test cluster runs the programs of this checkout for it."""
+
+
+Story = Callable[[Scene, "Helm", str], Awaitable[None]]
 
 
 class HelmError(Exception):
@@ -65,6 +72,52 @@ class Helm:
             *(command, release, str(chart), "-n", namespace, "--create-namespace"),
             *("--values", str(file), "--wait", "--timeout", "3m", *more),
         )
+
+
+def rounds(
+    programs: Mapping[str, Path], folder: Path, story: Story, **machine_options: Any
+) -> None:
+    """Plays the story with Helm and the name of a namespace for the release, in a cluster of its
+    own: each test begins without definitions."""
+
+    async def scene(found: Scene) -> None:
+        await story(found, Helm(found.cluster, folder), f"kai-{uuid4().hex[:8]}")
+
+    with Egress() as egress, temporary_cluster(egress.options(), programs) as cluster:
+        play(Place(cluster, egress), scene, **machine_options)
+
+
+async def exists(scene: Scene, kind: str, name: str, namespace: str = "") -> Object | None:
+    try:
+        return await scene.api.get(resource(kind).path(namespace, name))
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return None
+
+
+async def is_placed(scene: Scene, name: str) -> None:
+    await scene.create(pod(name, "", queue="default-queue"))
+    await scene.phase(name, "Running")
+
+
+async def change_queue(scene: Scene) -> None:
+    path = resource("Queue").path(name="default-queue")
+    await scene.api.patch(path, {"spec": {"resources": {"gpu": {"quota": 3}}}})
+
+
+async def keeps_its_queue(scene: Scene) -> None:
+    found = await exists(scene, "Queue", "default-queue")
+    assert found is not None
+    assert found["spec"]["resources"]["gpu"]["quota"] == 3
+
+
+async def run_commands(scene: Scene, text: str) -> int:
+    """Runs the lines of the text that start with kubectl, and returns their number."""
+    commands = [line.split() for line in text.splitlines() if line.strip().startswith("kubectl ")]
+    for _, *command in commands:
+        await asyncio.to_thread(scene.cluster.kubectl, *command)
+    return len(commands)
 
 
 def of_kai(namespace: str) -> list[Object]:

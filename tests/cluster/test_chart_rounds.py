@@ -4,16 +4,30 @@ in its place. A machine runs the programs and the hooks."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 import yaml
-from chart_play import CHART, KAIS_RELEASE, Helm, HelmError, of_kai, operator_chart, program_of_kai
+from chart_play import (
+    CHART,
+    KAIS_RELEASE,
+    Helm,
+    HelmError,
+    change_queue,
+    exists,
+    is_placed,
+    keeps_its_queue,
+    of_kai,
+    operator_chart,
+    program_of_kai,
+    rounds,
+    run_commands,
+)
 from creating_play import Creating
-from machine_play import RUNTIME_CLASS, Place, Scene, play
-from testcluster import ApiError, Egress, Object, node, path_of, pod, temporary_cluster
+from machine_play import RUNTIME_CLASS, Scene
+from testcluster import node, path_of
 
 from kai.api.keys import RESERVATION
 from kai.api.resources import OURS, resource
@@ -27,41 +41,8 @@ NOT_SERVED = ("PodMonitor", "VerticalPodAutoscaler")
 """Kinds of other projects, which the test cluster does not have."""
 CRD = "CustomResourceDefinition"
 
-Story = Callable[[Scene, Helm, str], Awaitable[None]]
 
-
-@pytest.fixture
-def place(programs: Mapping[str, Path]) -> Iterator[Place]:
-    """A cluster of its own: each test begins without definitions."""
-    with Egress() as egress, temporary_cluster(egress.options(), programs) as cluster:
-        yield Place(cluster, egress)
-
-
-def rounds(place: Place, folder: Path, story: Story) -> None:
-    """Plays the story with Helm and the name of a namespace for the release."""
-    namespace = f"kai-{uuid4().hex[:8]}"
-
-    async def scene(found: Scene) -> None:
-        await story(found, Helm(place.cluster, folder), namespace)
-
-    play(place, scene)
-
-
-async def exists(scene: Scene, kind: str, name: str, namespace: str = "") -> Object | None:
-    try:
-        return await scene.api.get(resource(kind).path(namespace, name))
-    except ApiError as error:
-        if error.status != 404:
-            raise
-        return None
-
-
-async def is_placed(scene: Scene, name: str) -> None:
-    await scene.create(pod(name, "", queue="default-queue"))
-    await scene.phase(name, "Running")
-
-
-def test_the_life_of_a_release(place: Place, tmp_path: Path) -> None:
+def test_the_life_of_a_release(programs: Mapping[str, Path], tmp_path: Path) -> None:
     async def story(scene: Scene, helm: Helm, namespace: str) -> None:
         await scene.api.create(node("simulated", 8))
         notes = await helm.apply("install", "mine", namespace, {"binder": {"image": {"tag": "v1"}}})
@@ -92,7 +73,7 @@ def test_the_life_of_a_release(place: Place, tmp_path: Path) -> None:
         await keeps_its_queue(scene)
         await is_placed(scene, "after-another-install")
 
-    rounds(place, tmp_path, story)
+    rounds(programs, tmp_path, story)
 
 
 KEPT = (
@@ -105,7 +86,9 @@ KEPT = (
 
 
 @pytest.mark.timeout(1800)
-def test_ten_rounds_refuse_no_pod_and_leave_nothing(place: Place, tmp_path: Path) -> None:
+def test_ten_rounds_refuse_no_pod_and_leave_nothing(
+    programs: Mapping[str, Path], tmp_path: Path
+) -> None:
     """Pods are created all the while, also when no webhook and no definition is there. Before each
     upgrade a definition is made older, as the one of an older chart."""
 
@@ -121,7 +104,7 @@ def test_ten_rounds_refuse_no_pod_and_leave_nothing(place: Place, tmp_path: Path
         logs = scene.machine.log("kai-")
         assert [line for line in logs.splitlines() if "ERROR" in line or "Traceback" in line] == []
 
-    rounds(place, tmp_path, story)
+    rounds(programs, tmp_path, story)
 
 
 async def one_round(scene: Scene, helm: Helm, namespace: str, name: str) -> None:
@@ -150,18 +133,7 @@ async def everything(scene: Scene) -> set[str]:
     return found
 
 
-async def change_queue(scene: Scene) -> None:
-    path = resource("Queue").path(name="default-queue")
-    await scene.api.patch(path, {"spec": {"resources": {"gpu": {"quota": 3}}}})
-
-
-async def keeps_its_queue(scene: Scene) -> None:
-    found = await exists(scene, "Queue", "default-queue")
-    assert found is not None
-    assert found["spec"]["resources"]["gpu"]["quota"] == 3
-
-
-def test_a_deployment_for_each_role(place: Place, tmp_path: Path) -> None:
+def test_a_deployment_for_each_role(programs: Mapping[str, Path], tmp_path: Path) -> None:
     async def story(scene: Scene, helm: Helm, namespace: str) -> None:
         await scene.api.create(node("simulated", 8))
         values = {"topology": "split", "scheduler": {"args": {"binding": "bind-requests"}}}
@@ -173,11 +145,11 @@ def test_a_deployment_for_each_role(place: Place, tmp_path: Path) -> None:
         }
         await is_placed(scene, "one")
 
-    rounds(place, tmp_path, story)
+    rounds(programs, tmp_path, story)
 
 
 def test_a_newer_definition_stays_and_an_older_one_of_kai_is_replaced(
-    place: Place, tmp_path: Path
+    programs: Mapping[str, Path], tmp_path: Path
 ) -> None:
     async def story(scene: Scene, helm: Helm, namespace: str) -> None:
         await helm.apply("install", "mine", namespace)
@@ -190,7 +162,7 @@ def test_a_newer_definition_stays_and_an_older_one_of_kai_is_replaced(
         assert found["metadata"]["annotations"][VERSION_ANNOTATION] == "99.0.0"
         await is_current(scene)
 
-    rounds(place, tmp_path, story)
+    rounds(programs, tmp_path, story)
 
 
 GROUPS = resource(CRD).path(name="podgroups.scheduling.run.ai")
@@ -208,7 +180,45 @@ async def is_current(scene: Scene) -> None:
     assert "minMember" in version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
 
 
-def test_beside_kai_its_objects_keep_their_owner(place: Place, tmp_path: Path) -> None:
+def test_an_upgrade_from_an_older_chart_with_reuse_values(
+    programs: Mapping[str, Path], tmp_path: Path
+) -> None:
+    async def story(scene: Scene, helm: Helm, namespace: str) -> None:
+        await scene.api.create(node("simulated", 8))
+        values = {"operator": {"replicaCount": 1}}
+        older = older_chart(tmp_path / "older")
+        await helm.apply("install", "mine", namespace, values, chart=older)
+        await make_older(scene)
+        options = ("-n", namespace, "--reuse-values", "--wait", "--timeout", "3m")
+        await helm.run("upgrade", "mine", str(CHART), *options)
+        await is_current(scene)
+        found = await exists(scene, "Deployment", "kai", namespace)
+        assert found is not None
+        assert found["spec"]["replicas"] == 1
+        assert found["metadata"]["labels"]["helm.sh/chart"] != "kai-sched-0.0.9"
+        await helm.run("test", "mine", "-n", namespace)
+        await is_placed(scene, "after-the-upgrade")
+
+    rounds(programs, tmp_path, story)
+
+
+def older_chart(folder: Path) -> Path:
+    """The chart without some values, as if they were newer."""
+    shutil.copytree(CHART, folder)
+    about, values = (
+        yaml.safe_load((folder / name).read_text()) for name in ("Chart.yaml", "values.yaml")
+    )
+    for block in ("admission", "networkPolicy", "gitops", "openshift", "topology"):
+        del values[block]
+    del values["global"]["gpuSharing"], values["global"]["resourceReservation"]
+    (folder / "Chart.yaml").write_text(yaml.safe_dump({**about, "version": "0.0.9"}))
+    (folder / "values.yaml").write_text(yaml.safe_dump(values))
+    return folder
+
+
+def test_beside_kai_its_objects_keep_their_owner(
+    programs: Mapping[str, Path], tmp_path: Path
+) -> None:
     async def story(scene: Scene, helm: Helm, namespace: str) -> None:
         await helm.apply("install", "first", namespace)  # for the definitions
         await helm.run("uninstall", "first", "-n", namespace, "--wait")
@@ -232,11 +242,11 @@ def test_beside_kai_its_objects_keep_their_owner(place: Place, tmp_path: Path) -
             owner = found["metadata"]["annotations"]["meta.helm.sh/release-name"]
             assert owner == KAIS_RELEASE
 
-    rounds(place, tmp_path, story)
+    rounds(programs, tmp_path, story)
 
 
 def test_an_upgrade_makes_priority_classes_again_that_kai_took_along(
-    place: Place, tmp_path: Path
+    programs: Mapping[str, Path], tmp_path: Path
 ) -> None:
     async def story(scene: Scene, helm: Helm, namespace: str) -> None:
         await helm.apply("install", "mine", namespace)
@@ -244,11 +254,11 @@ def test_an_upgrade_makes_priority_classes_again_that_kai_took_along(
         await helm.apply("upgrade", "mine", namespace)
         assert await exists(scene, "PriorityClass", "train")
 
-    rounds(place, tmp_path, story)
+    rounds(programs, tmp_path, story)
 
 
 def test_an_upgrade_of_kais_release_is_refused_while_its_programs_exist(
-    place: Place, tmp_path: Path
+    programs: Mapping[str, Path], tmp_path: Path
 ) -> None:
     async def story(scene: Scene, helm: Helm, namespace: str) -> None:
         await helm.apply("install", "first", namespace)  # for the definitions
@@ -263,20 +273,19 @@ def test_an_upgrade_of_kais_release_is_refused_while_its_programs_exist(
         await scene.api.create(program_of_kai("binder", namespace, ownerReferences=[owner]))
         with pytest.raises(HelmError) as error:
             await helm.apply("upgrade", KAIS_RELEASE, namespace)
-        commands = [line.split() for line in str(error.value).splitlines() if "kubectl" in line]
-        assert len(commands) == 3
-        for _, *command in commands:
-            await asyncio.to_thread(scene.cluster.kubectl, *command)
+        assert await run_commands(scene, str(error.value)) == 3
         gone = scene.api.is_gone(path_of("Deployment", namespace, "binder"))
         await scene.machine.until("KAI's program is gone", gone)
         await helm.apply("upgrade", KAIS_RELEASE, namespace)
         assert await exists(scene, "Deployment", "kai-operator", namespace) is None
         await scene.machine.runs(namespace, "app.kubernetes.io/name=kai-sched", count=2)
 
-    rounds(place, tmp_path, story)
+    rounds(programs, tmp_path, story)
 
 
-def test_the_server_accepts_all_sets_of_values(place: Place, tmp_path: Path) -> None:
+def test_the_server_accepts_all_sets_of_values(
+    programs: Mapping[str, Path], tmp_path: Path
+) -> None:
     async def story(scene: Scene, helm: Helm, namespace: str) -> None:
         # For the definitions; the webhooks would miss the parents of queues in a dry run.
         await helm.apply("install", "mine", namespace, {"admission": {"enabled": False}})
@@ -303,4 +312,4 @@ def test_the_server_accepts_all_sets_of_values(place: Place, tmp_path: Path) -> 
                 stdin=yaml.safe_dump_all(made),
             )
 
-    rounds(place, tmp_path, story)
+    rounds(programs, tmp_path, story)

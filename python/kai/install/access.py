@@ -276,14 +276,16 @@ def reservation_account(
     """The service account of reservation pods; their program writes to its own pod.
 
     It keeps the right to patch pods, in this namespace only: the image may be KAI's, whose program
-    patches the pod itself.
+    patches the pod itself. KAI's chart has a RoleBinding with the name of the account. It binds
+    another role, and the role of a binding cannot be changed, so ours has a name of its own.
     """
-    metadata = {"name": name, "namespace": namespace}
+    account = {"name": name, "namespace": namespace}
+    own = {"name": f"kai-sched:{name}", "namespace": namespace}
     rules = _rules([Rule("", "pods", ("get", "patch"))])
     return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
-        _rbac("Role", metadata, rules=rules),
-        _binding("Role", metadata, name, metadata),
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account},
+        _rbac("Role", own, rules=rules),
+        _binding("Role", own, own["name"], account),
     ]
 
 

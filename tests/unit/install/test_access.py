@@ -125,7 +125,14 @@ def test_a_reservation_pod_may_only_read_and_patch_pods_of_its_namespace() -> No
         "kai-resource-reservation"
     }
     assert granted([rights], "Role") == {("", "pods", "get"), ("", "pods", "patch")}
+    assert binding["roleRef"]["name"] == rights["metadata"]["name"]
     assert binding["subjects"] == [{"kind": "ServiceAccount", **account["metadata"]}]
+
+
+def test_rights_of_reservation_pods_do_not_have_the_name_of_kais_binding_of_another_role() -> None:
+    account, *rights = access.reservation_account()
+    assert {each["metadata"]["name"] for each in rights} == {"kai-sched:kai-resource-reservation"}
+    assert account["metadata"]["name"] == "kai-resource-reservation"
 
 
 def test_an_administrator_may_add_owners() -> None:

@@ -1,0 +1,178 @@
+"""Our Helm chart beside and in the place of KAI's own chart (KAI_CHART), on a real API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+import pytest
+from chart_play import (
+    KAIS_RELEASE,
+    Helm,
+    HelmError,
+    change_queue,
+    exists,
+    is_placed,
+    keeps_its_queue,
+    rounds,
+    run_commands,
+)
+from kais_release import NAMESPACE, OF_USERS, OPERATOR, USUAL, KaisRelease, images
+from machine_play import Scene
+from testcluster import UnavailableError, kais_chart, node, path_of
+
+from kai.api import defaults, webhooks
+from kai.api.keys import RESERVATION
+from kai.api.resources import OURS
+
+pytestmark = [pytest.mark.chart_rounds, pytest.mark.timeout(600)]
+
+VALUES = pytest.mark.parametrize("values", [USUAL, OF_USERS], ids=["usual", "of-users"])
+Story = Callable[[Scene, Helm, KaisRelease], Awaitable[None]]
+Play = Callable[[Story], None]
+
+
+@pytest.fixture
+def play(programs: Mapping[str, Path], tmp_path: Path) -> Play:
+    """Plays a story with KAI's chart."""
+    try:
+        chart = kais_chart.folder()
+    except UnavailableError as error:
+        pytest.skip(str(error))
+
+    def played(story: Story) -> None:
+        async def with_kai(scene: Scene, helm: Helm, _: str) -> None:
+            await scene.api.create(node("simulated", 8))
+            await story(scene, helm, KaisRelease(scene, helm, chart))
+
+        rounds(programs, tmp_path, with_kai, images=images(chart, programs))
+
+    return played
+
+
+async def ours_is_complete(scene: Scene, helm: Helm, release: str, namespace: str) -> None:
+    """All objects that our programs need exist, also those that KAI's chart has too."""
+    await helm.run("test", release, "-n", namespace)
+    for name in defaults.PRIORITIES:
+        assert await exists(scene, "PriorityClass", name), name
+    assert await exists(scene, "ServiceAccount", RESERVATION, RESERVATION)
+    account = f"system:serviceaccount:{RESERVATION}:{RESERVATION}"
+    may = ("auth", "can-i", "patch", "pods", "-n", RESERVATION, "--as", account)
+    assert await asyncio.to_thread(scene.cluster.kubectl, *may) == "yes\n"
+    for name, kind in webhooks.CONFIGURATIONS.items():
+        found = await exists(scene, kind, name)
+        assert found is not None, name
+        for each in found["webhooks"]:
+            assert each["clientConfig"]["service"]["namespace"] == namespace
+    for each in OURS:
+        name = f"{each.plural}.{each.group}"
+        assert await exists(scene, "CustomResourceDefinition", name), name
+
+
+@VALUES
+def test_beside_kais_release_nothing_of_it_changes(play: Play, values: tuple[str, ...]) -> None:
+    async def story(scene: Scene, helm: Helm, kai: KaisRelease) -> None:
+        await kai.install(*values)
+        before = await kai.objects()
+        assert len(before) > 40
+        notes = await helm.apply("install", "mine", "ours", None, *values)
+        assert "KAI's programs run in namespace kai-scheduler" in notes
+        assert await kai.objects() == before
+        await helm.apply("upgrade", "mine", "ours", None, *values, "--set", "topology=split")
+        assert await kai.objects() == before
+        await is_placed(scene, "beside")
+        await helm.run("uninstall", "mine", "-n", "ours", "--wait")
+        assert await kai.objects() == before
+
+    play(story)
+
+
+def test_in_the_namespace_of_kais_release_nothing_of_it_changes(play: Play) -> None:
+    async def story(scene: Scene, helm: Helm, kai: KaisRelease) -> None:
+        await kai.install()
+        before = await kai.objects()
+        await helm.apply("install", "mine", NAMESPACE)
+        await helm.apply("upgrade", "mine", NAMESPACE)
+        assert await kai.objects() == before
+        await is_placed(scene, "beside")
+        await helm.run("uninstall", "mine", "-n", NAMESPACE, "--wait")
+        assert await kai.objects() == before
+
+    play(story)
+
+
+def test_after_kais_release_is_gone_an_upgrade_of_ours_creates_what_is_missing(
+    play: Play,
+) -> None:
+    async def story(scene: Scene, helm: Helm, kai: KaisRelease) -> None:
+        await kai.install()
+        await helm.apply("install", "mine", "ours")
+        await change_queue(scene)
+        await kai.uninstall()
+        await scene.machine.until("KAI's programs are gone", kai.have_ended)
+        await is_placed(scene, "before-the-upgrade")
+        await helm.apply("upgrade", "mine", "ours")
+        await ours_is_complete(scene, helm, "mine", "ours")
+        await keeps_its_queue(scene)
+        await is_placed(scene, "after-the-upgrade")
+
+    play(story)
+
+
+@VALUES
+@pytest.mark.parametrize(
+    "more", [(), ("--reuse-values",), ("--set", "topology=split")], ids=["plain", "reused", "split"]
+)
+def test_in_the_place_of_kais_release(
+    play: Play, values: tuple[str, ...], more: tuple[str, ...]
+) -> None:
+    async def story(scene: Scene, helm: Helm, kai: KaisRelease) -> None:
+        await kai.install(*values)
+        await change_queue(scene)
+        before = await kai.objects()
+        with pytest.raises(HelmError) as error:
+            await helm.apply("upgrade", KAIS_RELEASE, NAMESPACE, None, *values, *more)
+        assert await kai.objects() == before
+        assert await run_commands(scene, str(error.value)) == 3
+        await scene.machine.until("KAI's programs are gone", kai.have_ended)
+
+        await helm.apply("upgrade", KAIS_RELEASE, NAMESPACE, None, *values, *more)
+        assert await exists(scene, "Deployment", OPERATOR, NAMESPACE) is None
+        await ours_is_complete(scene, helm, KAIS_RELEASE, NAMESPACE)
+        await keeps_its_queue(scene)
+        await is_placed(scene, "ours")
+
+    play(story)
+
+
+@VALUES
+@pytest.mark.parametrize("release", [KAIS_RELEASE, "mine"])
+def test_after_kais_release_was_uninstalled(
+    play: Play, values: tuple[str, ...], release: str
+) -> None:
+    async def story(scene: Scene, helm: Helm, kai: KaisRelease) -> None:
+        await kai.install(*values)
+        await change_queue(scene)
+        await kai.uninstall()
+        await scene.machine.until("KAI's programs are gone", kai.have_ended)
+        await helm.apply("install", release, NAMESPACE, None, *values)
+        await ours_is_complete(scene, helm, release, NAMESPACE)
+        await keeps_its_queue(scene)
+        await is_placed(scene, "ours")
+
+    play(story)
+
+
+def test_back_to_kais_chart(play: Play) -> None:
+    async def story(scene: Scene, helm: Helm, kai: KaisRelease) -> None:
+        await kai.install()
+        await run_commands(scene, "")
+        await helm.apply("upgrade", KAIS_RELEASE, NAMESPACE)
+        with pytest.raises(HelmError) as error:
+            await helm.run("rollback", KAIS_RELEASE, "1", "-n", NAMESPACE, "--wait")
+        print(error.value)
+        await kai.apply("upgrade")
+        assert await scene.api.items(path_of("Deployment", NAMESPACE)) == []
+
+    play(story)
