@@ -149,8 +149,8 @@ def operator_chart(folder: Path) -> Path:
     return folder
 
 
-def program_of_kai(name: str, namespace: str, **metadata: Any) -> Object:
-    """A Deployment without pods."""
+def program_of_kai(name: str, namespace: str, replicas: int = 0, **metadata: Any) -> Object:
+    """A Deployment, whose pods have no process."""
     labels = {"app": name}
     container = {"name": "main", "image": "none"}
     return {
@@ -158,7 +158,7 @@ def program_of_kai(name: str, namespace: str, **metadata: Any) -> Object:
         "kind": "Deployment",
         "metadata": {"name": name, "namespace": namespace, **metadata},
         "spec": {
-            "replicas": 0,
+            "replicas": replicas,
             "selector": {"matchLabels": labels},
             "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
         },

@@ -15,14 +15,14 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
-from chart_play import KAIS_RELEASE, Helm, exists, program_of_kai
+from chart_play import KAIS_RELEASE, Helm, program_of_kai
 from machine_play import Scene
 from testcluster import Object
 from testcluster.machine.images import IMAGES, Image
 
 from kai.api import webhooks
+from kai.api.keys import RESERVATION
 from kai.api.resources import OURS, resource
 
 NAMESPACE = "kai-scheduler"
@@ -72,14 +72,17 @@ class KaisRelease:
         config = await self._scene.api.get(resource("Config").path(name="kai-config"))
         shard = await self._scene.api.get(resource("SchedulingShard").path(name="default"))
         await self._scene.api.create(*_of_operator(config, shard))
+        # The operator takes over the account of reservation pods.
+        account = resource("ServiceAccount").path(RESERVATION, RESERVATION)
+        owners = {"metadata": {"ownerReferences": [_owned_by(config)]}}
+        await self._scene.api.patch(account, owners)
+        await self._scene.machine.runs(NAMESPACE, "app", count=7)
 
     async def have_ended(self) -> bool:
         """Whether nothing exists that the operator has created."""
-        names = (*OF_CONFIG, SHARD)
-        found = [await exists(self._scene, "Deployment", each, NAMESPACE) for each in names]
-        for name, kind in webhooks.CONFIGURATIONS.items():
-            found.append(await exists(self._scene, kind, name))
-        return not any(each and "ownerReferences" in each["metadata"] for each in found)
+        kinds = sorted({"Deployment", "ServiceAccount", *webhooks.CONFIGURATIONS.values()})
+        listed = [await self._scene.api.items(resource(each).path()) for each in kinds]
+        return not any(_is_owned(each) for found in listed for each in found)
 
     async def objects(self) -> Objects:
         """Those of the release and of the operator, and the definitions, as far as KAI decides on
@@ -87,11 +90,11 @@ class KaisRelease:
         manifest = await self._helm.run("get", "manifest", KAIS_RELEASE, "-n", NAMESPACE)
         release = await self._listed("-f", "-", stdin=manifest)
         definitions = ("crds", *(f"{each.plural}.{each.group}" for each in OURS))
-        programs = ("deployments,services,serviceaccounts,secrets", "-n", NAMESPACE)
+        programs = ("deployments,services,serviceaccounts", "-n", NAMESPACE, "-l", "app")
         found = [
             *release,
             *await self._listed(*definitions),
-            *await self._listed(*programs, "-l", f"app.kubernetes.io/managed-by={OPERATOR}"),
+            *await self._listed(*programs),
             *await self._listed("queues,configs.kai.scheduler,schedulingshards"),
             *await self._listed(",".join(sorted(set(webhooks.CONFIGURATIONS.values())))),
         ]
@@ -104,36 +107,41 @@ class KaisRelease:
 
 
 def _of_operator(config: Object, shard: Object) -> Iterator[Object]:
-    """Objects with the names and owners of those that KAI's operator creates (spec 6 C1, C6)."""
-    labels = {"app.kubernetes.io/managed-by": OPERATOR}
-    of_config: dict[str, Any] = {"labels": labels, "ownerReferences": [_owner(config)]}
-    for name in OF_CONFIG:
-        yield program_of_kai(name, NAMESPACE, **of_config)
-        account = {"name": name, "namespace": NAMESPACE, **of_config}
+    """Objects with the names, labels and owners of those that KAI's operator creates (spec 6 C1,
+    C6)."""
+    for name in (*OF_CONFIG, SHARD):
+        metadata = _metadata(name, shard if name == SHARD else config, NAMESPACE)
+        labels = {**metadata["labels"], "app.kubernetes.io/managed-by": OPERATOR}
+        yield program_of_kai(replicas=1, **{**metadata, "labels": labels})
+        account = _metadata(name, config, NAMESPACE)
         yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account}
-    yield program_of_kai(SHARD, NAMESPACE, labels=labels, ownerReferences=[_owner(shard)])
-    service = {"name": webhooks.SERVICE, "namespace": NAMESPACE, **of_config}
+    service = _metadata(webhooks.SERVICE, config, NAMESPACE)
     ports = [{"port": webhooks.SERVICE_PORT, "targetPort": webhooks.PORT}]
     spec = {"ports": ports, "selector": {"app": "admission"}}
     yield {"apiVersion": "v1", "kind": "Service", "metadata": service, "spec": spec}
     for name, kind in webhooks.CONFIGURATIONS.items():
-        # Its webhooks do not answer here, so there are none.
-        metadata = {"name": name, **of_config}
-        yield {
-            "apiVersion": resource(kind).api_version,
-            "kind": kind,
-            "metadata": metadata,
-            "webhooks": [],
-        }
+        made = {"apiVersion": resource(kind).api_version, "kind": kind}
+        # The programs have no process, so nothing would answer.
+        yield {**made, "metadata": _metadata(name, config), "webhooks": []}
 
 
-def _owner(manifest: Object) -> Object:
+def _metadata(name: str, owner: Object, namespace: str = "") -> Object:
+    found = {"name": name, "labels": {"app": name}, "ownerReferences": [_owned_by(owner)]}
+    return {**found, "namespace": namespace} if namespace else found
+
+
+def _owned_by(owner: Object) -> Object:
+    """A deletion of the owner does not wait for the object."""
     return {
-        **{name: manifest[name] for name in ("apiVersion", "kind")},
-        **{name: manifest["metadata"][name] for name in ("name", "uid")},
+        **{name: owner[name] for name in ("apiVersion", "kind")},
+        **{name: owner["metadata"][name] for name in ("name", "uid")},
         "controller": True,
-        "blockOwnerDeletion": True,
     }
+
+
+def _is_owned(manifest: Object) -> bool:
+    owners = manifest["metadata"].get("ownerReferences", ())
+    return any(each["kind"] in ("Config", "SchedulingShard") for each in owners)
 
 
 def _key(manifest: Object) -> tuple[str, str, str]:

@@ -24,10 +24,12 @@ from testcluster import UnavailableError, kais_chart, node, path_of
 
 from kai.api import defaults, webhooks
 from kai.api.keys import RESERVATION
-from kai.api.resources import OURS
+from kai.api.resources import OURS, resource
 
 pytestmark = [pytest.mark.chart_rounds, pytest.mark.timeout(600)]
 
+NO_QUEUES = ("--set", "defaultQueue.createDefaultQueue=false")
+NO_CLASSES = ("--set", "defaultPriorityClasses.enabled=false")
 VALUES = pytest.mark.parametrize("values", [USUAL, OF_USERS], ids=["usual", "of-users"])
 Story = Callable[[Scene, Helm, KaisRelease], Awaitable[None]]
 Play = Callable[[Story], None]
@@ -110,7 +112,7 @@ def test_after_kais_release_is_gone_an_upgrade_of_ours_creates_what_is_missing(
         await helm.apply("install", "mine", "ours")
         await change_queue(scene)
         await kai.uninstall()
-        await scene.machine.until("KAI's programs are gone", kai.have_ended)
+        await scene.machine.until("what the operator created is gone", kai.have_ended)
         await is_placed(scene, "before-the-upgrade")
         await helm.apply("upgrade", "mine", "ours")
         await ours_is_complete(scene, helm, "mine", "ours")
@@ -134,8 +136,8 @@ def test_in_the_place_of_kais_release(
         with pytest.raises(HelmError) as error:
             await helm.apply("upgrade", KAIS_RELEASE, NAMESPACE, None, *values, *more)
         assert await kai.objects() == before
-        assert await run_commands(scene, str(error.value)) == 3
-        await scene.machine.until("KAI's programs are gone", kai.have_ended)
+        assert await run_commands(scene, str(error.value)) == 4
+        await scene.machine.until("what the operator created is gone", kai.have_ended)
 
         await helm.apply("upgrade", KAIS_RELEASE, NAMESPACE, None, *values, *more)
         assert await exists(scene, "Deployment", OPERATOR, NAMESPACE) is None
@@ -155,7 +157,7 @@ def test_after_kais_release_was_uninstalled(
         await kai.install(*values)
         await change_queue(scene)
         await kai.uninstall()
-        await scene.machine.until("KAI's programs are gone", kai.have_ended)
+        await scene.machine.until("what the operator created is gone", kai.have_ended)
         await helm.apply("install", release, NAMESPACE, None, *values)
         await ours_is_complete(scene, helm, release, NAMESPACE)
         await keeps_its_queue(scene)
@@ -164,15 +166,89 @@ def test_after_kais_release_was_uninstalled(
     play(story)
 
 
-def test_back_to_kais_chart(play: Play) -> None:
+def test_what_kais_operator_created_must_be_gone_before_ours_is_created(play: Play) -> None:
+    """The garbage collector deletes it some time after the object that it belongs to."""
+
     async def story(scene: Scene, helm: Helm, kai: KaisRelease) -> None:
         await kai.install()
-        await run_commands(scene, "")
+        [(name, kind), *_] = webhooks.CONFIGURATIONS.items()
+        path = resource(kind).path(name=name)
+        await scene.api.patch(path, {"metadata": {"finalizers": ["kai.test/hold"]}})
+        await kai.uninstall()
+        with pytest.raises(HelmError) as error:
+            await helm.apply("install", "mine", "ours")
+        assert f"{kind} {name} is being deleted: run this command again" in str(error.value)
+        await scene.api.patch(path, {"metadata": {"finalizers": None}})
+        await scene.machine.until("what the operator created is gone", kai.have_ended)
+        await helm.apply("install", "mine", "ours")
+        await ours_is_complete(scene, helm, "mine", "ours")
+
+    play(story)
+
+
+async def replace(scene: Scene, helm: Helm, kai: KaisRelease) -> None:
+    """Ours takes the place of KAI's release."""
+    await kai.install()
+    with pytest.raises(HelmError) as error:
         await helm.apply("upgrade", KAIS_RELEASE, NAMESPACE)
+    await run_commands(scene, str(error.value))
+    await scene.machine.until("what the operator created is gone", kai.have_ended)
+    await helm.apply("upgrade", KAIS_RELEASE, NAMESPACE)
+    await change_queue(scene)
+
+
+def test_an_upgrade_to_kais_chart_goes_back(play: Play) -> None:
+    async def story(scene: Scene, helm: Helm, kai: KaisRelease) -> None:
+        await replace(scene, helm, kai)
+        await kai.apply("upgrade")
+        [program] = await scene.api.items(path_of("Deployment", NAMESPACE))
+        assert program["metadata"]["name"] == OPERATOR
+        assert await exists(scene, "Config", "kai-config")
+        assert await exists(scene, "SchedulingShard", "default")
+        for name, kind in webhooks.CONFIGURATIONS.items():
+            assert await exists(scene, kind, name) is None
+        await keeps_its_queue(scene)
+
+    play(story)
+
+
+def test_a_rollback_to_kais_revision_fails_and_an_upgrade_repairs_it(play: Play) -> None:
+    async def story(scene: Scene, helm: Helm, kai: KaisRelease) -> None:
+        await replace(scene, helm, kai)
         with pytest.raises(HelmError) as error:
             await helm.run("rollback", KAIS_RELEASE, "1", "-n", NAMESPACE, "--wait")
-        print(error.value)
-        await kai.apply("upgrade")
-        assert await scene.api.items(path_of("Deployment", NAMESPACE)) == []
+        assert 'no Queue with the name "default-parent-queue" found' in str(error.value)
+        assert await exists(scene, "Deployment", OPERATOR, NAMESPACE)
+        await is_placed(scene, "after-the-rollback")
+        notes = await helm.apply("upgrade", KAIS_RELEASE, NAMESPACE)
+        assert "KAI's programs run" not in notes
+        assert await exists(scene, "Deployment", OPERATOR, NAMESPACE) is None
+        await ours_is_complete(scene, helm, KAIS_RELEASE, NAMESPACE)
+        await keeps_its_queue(scene)
+
+    play(story)
+
+
+def test_kais_chart_after_ours_was_uninstalled(play: Play) -> None:
+    async def story(scene: Scene, helm: Helm, kai: KaisRelease) -> None:
+        await helm.apply("install", "mine", NAMESPACE)
+        await change_queue(scene)
+        await helm.run("uninstall", "mine", "-n", NAMESPACE, "--wait")
+        with pytest.raises(HelmError, match=r'Queue "default-parent-queue" .* exists'):
+            await kai.install()
+        await kai.install(*USUAL, *NO_QUEUES)
+        await keeps_its_queue(scene)
+
+    play(story)
+
+
+def test_kais_chart_beside_ours(play: Play) -> None:
+    async def story(scene: Scene, helm: Helm, kai: KaisRelease) -> None:
+        await helm.apply("install", "mine", "ours")
+        await kai.apply("install", *USUAL, *NO_QUEUES, *NO_CLASSES)
+        await ours_is_complete(scene, helm, "mine", "ours")
+        await kai.uninstall()
+        await helm.apply("upgrade", "mine", "ours")
+        await ours_is_complete(scene, helm, "mine", "ours")
 
     play(story)

@@ -273,7 +273,7 @@ def test_an_upgrade_of_kais_release_is_refused_while_its_programs_exist(
         await scene.api.create(program_of_kai("binder", namespace, ownerReferences=[owner]))
         with pytest.raises(HelmError) as error:
             await helm.apply("upgrade", KAIS_RELEASE, namespace)
-        assert await run_commands(scene, str(error.value)) == 3
+        assert await run_commands(scene, str(error.value)) == 4
         gone = scene.api.is_gone(path_of("Deployment", namespace, "binder"))
         await scene.machine.until("KAI's program is gone", gone)
         await helm.apply("upgrade", KAIS_RELEASE, namespace)

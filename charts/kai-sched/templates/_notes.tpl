@@ -32,11 +32,20 @@ These values have no effect:
     {{ $text }}
 {{- end }}
 {{- end }}
-{{- range (lookup "apps/v1" "Deployment" "" "").items }}
-{{- if and (eq .metadata.name "kai-operator") (gt (int .spec.replicas) 0) }}
+{{- range include "kai.namespacesOfKai" . | fromJsonArray }}
 
-KAI's programs run in namespace {{ .metadata.namespace }}: both schedulers place the same pods. Stop KAI's, or give each its own node
+KAI's programs run in namespace {{ . }}: both schedulers place the same pods. Stop KAI's, or give each its own node
 pool (docs/howto/install.md, "Beside KAI").
 {{- end }}
-{{- end }}
+{{- end -}}
+
+{{/* The namespaces in which KAI's operator or scheduler runs, as a JSON list. An operator of this release is removed now. */}}
+{{- define "kai.namespacesOfKai" -}}
+{{- $found := list -}}
+{{- range (lookup "apps/v1" "Deployment" "" "").items -}}
+{{-   $isOfKai := and (eq .metadata.name "kai-operator") (not (include "kai.isOfRelease" (dict "root" $ "object" .))) -}}
+{{-   range .metadata.ownerReferences }}{{ if eq .kind "SchedulingShard" }}{{ $isOfKai = true }}{{ end }}{{ end -}}
+{{-   if and $isOfKai (gt (int .spec.replicas) 0) }}{{ $found = append $found .metadata.namespace }}{{ end -}}
+{{- end -}}
+{{- uniq $found | toJson -}}
 {{- end -}}

@@ -39,11 +39,28 @@ release instead of the placeholders. */}}
 {{ end -}}
 
 {{/* Takes (dict "root" $ "object" MAP). Gives text if the cluster does not have the object, or has it from this release.
-Objects of others keep their owner. */}}
+Objects of others keep their owner. An object that will be gone in a moment ends the command: it would be missing later. */}}
 {{- define "kai.isFree" -}}
 {{- $metadata := .object.metadata -}}
 {{- $found := lookup .object.apiVersion .object.kind ($metadata.namespace | default "") $metadata.name -}}
-{{- $annotations := dig "metadata" "annotations" dict $found -}}
+{{- if and $found (include "kai.isEnding" $found) -}}
+{{-   fail (printf "%s %s is being deleted: run this command again in a few seconds" .object.kind $metadata.name) -}}
+{{- end -}}
+{{- if or (not $found) (include "kai.isOfRelease" (dict "root" .root "object" $found)) }}free{{ end -}}
+{{- end -}}
+
+{{/* Takes (dict "root" $ "object" MAP), with an object of the cluster. Gives text if Helm has created it for this release. */}}
+{{- define "kai.isOfRelease" -}}
+{{- $annotations := .object.metadata.annotations | default dict -}}
 {{- $owner := list (get $annotations "meta.helm.sh/release-name") (get $annotations "meta.helm.sh/release-namespace") -}}
-{{- if or (not $found) (deepEqual $owner (list .root.Release.Name .root.Release.Namespace)) }}free{{ end -}}
+{{- if deepEqual $owner (list .root.Release.Name .root.Release.Namespace) }}yes{{ end -}}
+{{- end -}}
+
+{{/* Takes an object of the cluster. Gives text if it is being deleted. What KAI's operator has created belongs to a Config or a
+SchedulingShard, and is deleted some time after it. */}}
+{{- define "kai.isEnding" -}}
+{{- if .metadata.deletionTimestamp }}yes{{ end -}}
+{{- range .metadata.ownerReferences -}}
+{{-   if and (hasPrefix "kai.scheduler/" .apiVersion) (not (lookup .apiVersion .kind "" .name)) }}yes{{ end -}}
+{{- end -}}
 {{- end -}}
