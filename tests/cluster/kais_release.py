@@ -107,8 +107,7 @@ class KaisRelease:
 
 
 def _of_operator(config: Object, shard: Object) -> Iterator[Object]:
-    """Objects with the names, labels and owners of those that KAI's operator creates (spec 6 C1,
-    C6)."""
+    """Objects with the names (spec 6 C1), labels and owners of those of KAI's operator."""
     for name in (*OF_CONFIG, SHARD):
         metadata = _metadata(name, shard if name == SHARD else config, NAMESPACE)
         labels = {**metadata["labels"], "app.kubernetes.io/managed-by": OPERATOR}
