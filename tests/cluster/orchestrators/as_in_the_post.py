@@ -1,4 +1,4 @@
-"""Runs the example's pipeline with the settings of ZenML's post about KAI (spec 7 E2 to E11).
+"""Runs the example's pipeline with the settings of ZenML's post about KAI.
 
 ZenML itself ignores three of them: node_selector, container_environment and security_context.
 """

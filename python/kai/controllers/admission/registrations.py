@@ -4,8 +4,8 @@ server trusts, and the failure policies.
     patch = missing(configuration, ours, authorities)       # None: it has everything
 
 The chart makes the registrations, without authorities, and at first with the policy Ignore: no pod
-is refused before API servers reach the program. With an address of its own, outside the cluster, the program
-makes them itself. No I/O.
+is refused before API servers reach the program. With an address of its own, outside the cluster,
+the program makes them itself. No I/O.
 """
 
 from __future__ import annotations

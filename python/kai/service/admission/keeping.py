@@ -41,7 +41,7 @@ _TRIES = 3
 
 class Keeping:
     """`tls`: the context of the server; it gets each new pair, for new connections. `is_reached`:
-    whether API servers reach this program, which is proven by a review. `ends`: when the pair in use
+    whether API servers reach this program, which a review proves. `ends`: when the pair in use
     ends, in seconds since 1970; 0: there is none."""
 
     def __init__(
