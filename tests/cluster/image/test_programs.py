@@ -36,9 +36,10 @@ def installed(cluster: Cluster) -> Cluster:
     install_all(cluster)
     separate = manifests.everything(separate=True, programs=False)
     cluster.kubectl("apply", "--server-side", "-f", "-", stdin=manifests.to_yaml(separate))
-    # Without its registrations: the API server cannot reach the Service that they name.
+    # The API server cannot reach the Service that the registrations name, and ignores that.
     account = manifests.account_of(admission.ADMISSION)
-    apply(cluster, *access.objects(admission.ADMISSION, account, NAMESPACE))
+    objects = access.objects(admission.ADMISSION, account, NAMESPACE)
+    apply(cluster, *objects, *admission.registrations(NAMESPACE))
     return cluster
 
 

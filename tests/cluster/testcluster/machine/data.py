@@ -46,7 +46,11 @@ class Data:
 
     async def token(self, pod: Object, wanted: Object) -> str:
         """A token of the pod's service account, which ends with the pod. `wanted`: the source of a
-        projected volume."""
+        projected volume.
+
+        Raises:
+            NotYetError: the account does not exist, or the pod has just been deleted.
+        """
         bound_to = {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -59,8 +63,12 @@ class Data:
             "boundObjectRef": bound_to,
         }
         account = pod["spec"].get("serviceAccountName", "default")
-        made = await self._api.post(
-            path_of("ServiceAccount", self._namespace, account, "token"),
-            {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec},
-        )
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+        path = path_of("ServiceAccount", self._namespace, account, "token")
+        try:
+            made = await self._api.post(path, request)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            raise NotYetError(error.message) from None
         return str(made["status"]["token"])
