@@ -14,10 +14,12 @@ evicted, none is: evicting the others would achieve nothing.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from kai.api.writes import Outcome, Result, Write
+from kai.controllers.courses import Courses, Fact, Send
 from kai.controllers.verdicts import Eviction, orders
 
 
@@ -46,19 +48,11 @@ class Leaving:
 
 @dataclass(slots=True)
 class _Case:
-    """Victims that are evicted together or not at all. `waits_for`: pods without an answer to their
-    dry run."""
+    """Victims that are evicted together or not at all. `untried`: how many have no answer to their
+    dry run. `obstacle`: the first that may not be evicted, and why; None: all may be."""
 
-    removals: list[Removal]
-    waits_for: set[str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """A dry run."""
-
-    removal: Removal
-    case: _Case
+    untried: int = 0
+    obstacle: Fact[tuple[Removal, str] | None] = field(default_factory=Fact)
 
 
 class Evictor:
@@ -67,6 +61,8 @@ class Evictor:
     def __init__(self, how: orders.How = "delete") -> None:
         self._how = how
         self._leaving: dict[str, Removal] = {}  # by pod
+        self._courses = Courses()
+        self._steps = Leaving()
 
     def __len__(self) -> int:
         """The number of evictions under way."""
@@ -74,19 +70,17 @@ class Evictor:
 
     def begin(self, removals: Iterable[Removal]) -> Leaving:
         """The victims of a plan."""
-        steps = Leaving()
-        cases: dict[str, _Case] = {}
-        for removal in removals:
+        cases: defaultdict[str, _Case] = defaultdict(_Case)
+        chosen = list(removals)
+        for removal in chosen:
             self._leaving[removal.order.pod] = removal
+            cases[removal.case].untried += 1
+        for removal in chosen:
             if self._how == "delete":
-                steps.writes.append(self._write(removal))
-                continue
-            case = cases.setdefault(removal.case, _Case([], set()))
-            case.removals.append(removal)
-            case.waits_for.add(removal.order.pod)
-            trial = removal.order.write(self._how, dry_run=True)
-            steps.writes.append(replace(trial, about=_Trial(removal, case)))
-        return steps
+                self._courses.start(self._evict(removal))
+            else:
+                self._courses.start(self._evict_together(removal, cases[removal.case]))
+        return self._take()
 
     def pod_gone(self, pod: str, uid: str) -> None:
         """The pod with this UID is gone, by our eviction or otherwise."""
@@ -96,62 +90,60 @@ class Evictor:
 
     def answered(self, write: Write, outcome: Outcome) -> Leaving:
         """The next steps after the answer to a write; none for writes of others."""
-        if isinstance(write.about, _Trial):
-            return self._tried(write.about, outcome)
-        if isinstance(write.about, Removal):
-            return self._evicted(write.about, outcome)
-        return Leaving()
+        if isinstance(write.about, Send):
+            self._courses.answer(write.about, outcome)
+        return self._take()
 
-    def _tried(self, trial: _Trial, outcome: Outcome) -> Leaving:
-        steps = Leaving()
-        case, removal = trial.case, trial.removal
-        if removal.order.pod not in case.waits_for:
-            return steps  # another victim of the case may not be evicted
+    # ---- courses ---------------------------------------------------------------------------------
+
+    async def _evict_together(self, removal: Removal, case: _Case) -> None:
+        outcome = await Send(removal.order.write(self._how, dry_run=True))
+        case.untried -= 1
         # The pod is gone, or a new pod has its name: its resources are free in both cases.
         if outcome.result not in (Result.DONE, Result.GONE, Result.CONFLICT):
-            why = _why(outcome)
-            case.waits_for.clear()
-            self._spare(steps, removal, why)
-            for each in case.removals:
-                self._spare(steps, each, _spared_message(removal, why))
-            return steps
-        case.waits_for.discard(removal.order.pod)
-        if not case.waits_for:
-            leaving = (each for each in case.removals if self._is_current(each))
-            steps.writes += (self._write(each) for each in leaving)
-        return steps
-
-    def _evicted(self, removal: Removal, outcome: Outcome) -> Leaving:
-        steps = Leaving()
-        if not self._is_current(removal):
-            # A watch showed first that the pod is gone; the write names its UID.
-            if outcome.result is Result.DONE:
-                steps.evicted.append(removal)
-            return steps
-        if outcome.result is Result.LOST:
-            steps.writes.append(self._write(removal))
-        elif outcome.result in (Result.DONE, Result.GONE):
-            del self._leaving[removal.order.pod]
-            steps.evicted.append(removal)
-        elif outcome.result is Result.CONFLICT:
-            # A new pod has this name: our victim is gone, and the watch will show it.
-            del self._leaving[removal.order.pod]
-            steps.forget.append(removal.assumption)
+            if not case.obstacle.known:
+                self._spare(removal, _why(outcome))
+            case.obstacle.set((removal, _why(outcome)))
+        elif not case.untried:
+            case.obstacle.set(None)
+        obstacle = await case.obstacle
+        if obstacle is None:
+            await self._evict(removal)
         else:
-            self._spare(steps, removal, _why(outcome))
-        return steps
+            self._spare(removal, _spared_message(*obstacle))
 
-    def _spare(self, steps: Leaving, removal: Removal, why: str) -> None:
+    async def _evict(self, removal: Removal) -> None:
+        outcome = Outcome(Result.LOST)
+        while outcome.result is Result.LOST and self._is_current(removal):
+            outcome = await Send(removal.order.write(self._how))
+        if outcome.result is Result.DONE:
+            self._steps.evicted.append(
+                removal
+            )  # a watch may have shown before that the pod is gone
+        elif self._is_current(removal):
+            if outcome.result is Result.GONE:
+                self._steps.evicted.append(removal)
+            elif outcome.result is Result.CONFLICT:
+                # A new pod has this name: our victim is gone, and the watch will show it.
+                self._steps.forget.append(removal.assumption)
+            else:
+                self._spare(removal, _why(outcome))
         if self._is_current(removal):
             del self._leaving[removal.order.pod]
-            steps.forget.append(removal.assumption)
-            steps.spared.append((removal, why))
+
+    def _spare(self, removal: Removal, why: str) -> None:
+        if self._is_current(removal):
+            del self._leaving[removal.order.pod]
+            self._steps.forget.append(removal.assumption)
+            self._steps.spared.append((removal, why))
 
     def _is_current(self, removal: Removal) -> bool:
         return self._leaving.get(removal.order.pod) is removal
 
-    def _write(self, removal: Removal) -> Write:
-        return replace(removal.order.write(self._how), about=removal)
+    def _take(self) -> Leaving:
+        steps, self._steps = self._steps, Leaving()
+        steps.writes += (replace(each.write, about=each) for each in self._courses.take())
+        return steps
 
 
 def _why(outcome: Outcome) -> str:
