@@ -11,7 +11,7 @@ from kai.controllers.shadow import Compared
 from kai.service.kinds import WATCHED
 from kai.service.options import Options
 from kai.service.planner import Inputs
-from kai.service.shadow_planner import ShadowPlanner, ShadowTurn
+from kai.service.shadow.planner import ShadowPlanner, ShadowTurn
 
 PERIOD_MS = 20
 PHASES_MS = range(0, 1000, 100)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from kai.service.admission.metrics import AdmissionMetrics
 from kai.service.metrics import Metrics
+from kai.service.metrics.series import Series
 from kai.service.options import ROLES
-from kai.service.series import Series
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text()
 UNITS = {

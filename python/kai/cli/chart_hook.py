@@ -39,8 +39,8 @@ def command(
     need_cluster_extra()
     from kai import __version__
     from kai.k8s.client import Client
-    from kai.service import chart_hooks
     from kai.service.log import Log
+    from kai.service.programs import chart_hooks
 
     log = Log(as_json=log_json)
 

@@ -77,7 +77,7 @@ def command(
     from kai.service import export_numa
     from kai.service.live import need_cluster_extra
     from kai.service.log import Log
-    from kai.service.numa_exporter import ExporterOptions
+    from kai.service.programs.numa_exporter import ExporterOptions
 
     need_cluster_extra()
     need_numa_extra()

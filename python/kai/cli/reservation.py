@@ -61,9 +61,9 @@ def command(
     from kai.service.live import need_cluster_extra
 
     need_cluster_extra()
-    from kai.service.devices import visible_devices
     from kai.service.log import Log
-    from kai.service.reservation_program import PodName, fake_device, hold
+    from kai.service.programs.devices import visible_devices
+    from kai.service.programs.reservation import PodName, fake_device, hold
     from kai.service.signals import run_until_signal
 
     if fake and given:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from kai.service.admission import AdmissionOptions
     from kai.service.admission.beside import Running
     from kai.service.log import Log
-    from kai.service.numa_exporter import ExporterOptions
     from kai.service.options import LogLevel, Options, RunOptions
+    from kai.service.programs.numa_exporter import ExporterOptions
 
 
 async def run(
@@ -89,7 +89,7 @@ def export_numa(
     Raises UnreachableError, RefusedError and InvalidInputError for a server that cannot be used.
     """
     from kai.service.log import Log
-    from kai.service.numa_exporter import Exporter
+    from kai.service.programs.numa_exporter import Exporter
     from kai.service.signals import run_until_signal
 
     log = log or Log()

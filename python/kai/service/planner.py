@@ -35,9 +35,9 @@ from kai.engine.plan import Plan
 from kai.engine.usage import Rows
 from kai.engine.values import Bind, Evict
 from kai.k8s.server_time import ALWAYS
-from kai.service.figures import Figures, Shares
 from kai.service.kinds import OF_PLUGINS, needed_by
 from kai.service.log import Line
+from kai.service.metrics.figures import Figures, Shares
 from kai.service.options import Options
 from kai.service.seen import FeedSeen
 from kai.service.statuses import Statuses

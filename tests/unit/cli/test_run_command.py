@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import kai.service
-import kai.service.devices
-import kai.service.reservation_program
-from kai.service.numa_exporter import ExporterOptions
+import kai.service.programs.devices
+import kai.service.programs.reservation
 from kai.service.options import Options
-from kai.service.reservation_program import PodName, fake_device
+from kai.service.programs.numa_exporter import ExporterOptions
+from kai.service.programs.reservation import PodName, fake_device
 
 Run = Callable[..., Any]
 
@@ -155,8 +155,8 @@ def held(monkeypatch: pytest.MonkeyPatch) -> list[tuple[PodName, list[str], str 
     async def hold(pod: PodName, devices: Any, *_: Any, kubeconfig: str | None, **__: Any) -> None:
         seen.append((pod, list(devices()), kubeconfig))
 
-    monkeypatch.setattr(kai.service.reservation_program, "hold", hold)
-    monkeypatch.setattr(kai.service.devices, "visible_devices", lambda: ["GPU-nvml"])
+    monkeypatch.setattr(kai.service.programs.reservation, "hold", hold)
+    monkeypatch.setattr(kai.service.programs.devices, "visible_devices", lambda: ["GPU-nvml"])
     monkeypatch.setenv("POD_NAME", "p")
     monkeypatch.setenv("POD_NAMESPACE", "ns")
     return seen

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import kai.service.chart_hooks
+import kai.service.programs.chart_hooks
 from kai.cli import main
 from kai.install import hooks
 
@@ -76,7 +76,7 @@ def test_a_release_owns_what_helm_marked_with_its_name() -> None:
         "meta.helm.sh/release-name": "mine",
         "meta.helm.sh/release-namespace": "gpu",
     }
-    release = kai.service.chart_hooks.Release("mine", "gpu")
+    release = kai.service.programs.chart_hooks.Release("mine", "gpu")
     assert release.owns({"metadata": {"annotations": annotations}})
     assert not release._replace(namespace="other").owns({"metadata": {"annotations": annotations}})
     assert not release.owns({"metadata": {}})

@@ -10,8 +10,8 @@ import kai.service
 from kai.cli import main
 from kai.install import access, running
 from kai.k8s.leases import new_identity
-from kai.service.numa_exporter import ExporterOptions
 from kai.service.options import Options
+from kai.service.programs.numa_exporter import ExporterOptions
 
 
 @pytest.mark.parametrize("role", [*access.ROLES, access.ALL])

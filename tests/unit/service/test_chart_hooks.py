@@ -17,13 +17,13 @@ from kai.errors import KaiError, NotFoundError, RefusedError
 from kai.install import manifests
 from kai.install.definitions import with_version
 from kai.k8s.client import Client
-from kai.service.chart_hooks import (
+from kai.service.log import Log
+from kai.service.programs.chart_hooks import (
     Release,
     apply_definitions,
     check_release,
     remove_registrations,
 )
-from kai.service.log import Log
 
 VERSION = "0.2.0"
 NAMES = [each["metadata"]["name"] for each in manifests.crds()]

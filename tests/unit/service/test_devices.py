@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from kai.errors import InvalidInputError
-from kai.service.devices import visible_devices
+from kai.service.programs.devices import visible_devices
 
 
 class FakeNvml(ModuleType):

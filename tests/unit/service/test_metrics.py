@@ -20,9 +20,9 @@ import kai
 from kai.k8s.client import Client
 from kai.service.log import Log
 from kai.service.metrics import Metrics
+from kai.service.metrics.series import Counter, Gauge, Histogram, snapshots, text_of
 from kai.service.options import ROLES, Options
 from kai.service.pages import Pages
-from kai.service.series import Counter, Gauge, Histogram, snapshots, text_of
 from kai.service.service import Service
 
 PATIENCE_S = 20.0

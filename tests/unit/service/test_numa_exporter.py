@@ -18,7 +18,7 @@ from fake_kubelet import FakeKubelet, answer, container, sysfs
 from kai.api import keys
 from kai.k8s.clock import Clock
 from kai.service.log import Log
-from kai.service.numa_exporter import Exporter, ExporterOptions
+from kai.service.programs.numa_exporter import Exporter, ExporterOptions
 
 POD = "/api/v1/namespaces/team/pods/a/status"
 GPUS = [container([("nvidia.com/gpu", ["0", "1"], [1])], [0])]

@@ -15,7 +15,7 @@ from fake_api import FakeApi, QuickClock, disconnect, ok, status
 
 from kai.errors import InvalidInputError
 from kai.service.log import Log
-from kai.service.reservation_program import PodName, announce, fake_device, hold, only_one
+from kai.service.programs.reservation import PodName, announce, fake_device, hold, only_one
 
 POD = PodName("kai-resource-reservation", "gpu-reservation-1")
 PATH = f"/api/v1/namespaces/{POD.namespace}/pods/{POD.name}"

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from kai.controllers.shadow import CAUSES, OUTCOMES, Compared, Tally
-from kai.service import shadow_page
-from kai.service.shadow_page import html
+from kai.service.shadow import page as shadow_page
+from kai.service.shadow.page import html
 
 ONE = Compared(
     *(1_767_225_600.0, 7, "bind", "team/a", "team/g", "other_node"),

@@ -14,7 +14,7 @@ from kai.engine.values import Evict
 from kai.service.kinds import WATCHED
 from kai.service.options import Options
 from kai.service.planner import Inputs
-from kai.service.shadow_planner import ShadowPlanner
+from kai.service.shadow.planner import ShadowPlanner
 
 NOW = "2026-01-01T00:00:00Z"
 Object = dict[str, Any]

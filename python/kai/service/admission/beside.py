@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kai.service.admission.metrics import AdmissionMetrics
 from kai.service.admission.program import Program
 from kai.service.log import Log
+from kai.service.metrics.series import snapshots, text_of
 from kai.service.pages import Numbers
-from kai.service.series import snapshots, text_of
 
 if TYPE_CHECKING:
     from kai.k8s.client import Client

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import kai
 from kai.api.webhooks import WEBHOOKS
-from kai.service.metrics import of_process
-from kai.service.series import Counter, Gauge, Histogram, Series, snapshots, text_of
+from kai.service.metrics.metrics import of_process
+from kai.service.metrics.series import Counter, Gauge, Histogram, Series, snapshots, text_of
 
 _BOUNDS = tuple(0.0001 * 2**k for k in range(14))
 

@@ -4,7 +4,7 @@
     await shadow.run(stop)
 
 It has no writer and no lease, so it cannot write anything. The event loop reads watches, one thread
-plans (kai.service.shadow_planner), and another one searches for the causes of differences.
+plans (kai.service.shadow.planner), and another one searches for the causes of differences.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from kai.controllers.shadow import Case, Compared, Tally
 from kai.errors import InvalidInputError, RefusedError, UnreachableError
 from kai.service.life import Life, why_unready
 from kai.service.log import Log
-from kai.service.measuring import set_watches
 from kai.service.metrics import Metrics
+from kai.service.metrics.measuring import set_watches
 from kai.service.options import Options
 from kai.service.owners import Owners
 from kai.service.planner import Inputs
 from kai.service.reading import Reading
 from kai.service.reports import Reports
-from kai.service.shadow_page import html
-from kai.service.shadow_planner import ShadowPlanner, ShadowTurn
+from kai.service.shadow.page import html
+from kai.service.shadow.planner import ShadowPlanner, ShadowTurn
 from kai.service.timekeeping import TimeKeeping
 from kai.service.usage_db import usage_db_of
 from kai.service.usage_fetching import UsageFetching

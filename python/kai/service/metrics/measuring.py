@@ -20,8 +20,8 @@ from kai.api.durations import go_seconds
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.status import QueueFacts, Sums, queue_metrics
 from kai.k8s.sinks import DictSink
-from kai.service.metrics import EVICTED_LABELS, Metrics
-from kai.service.series import Buckets
+from kai.service.metrics.metrics import EVICTED_LABELS, Metrics
+from kai.service.metrics.series import Buckets
 
 if TYPE_CHECKING:
     from kai.controllers.binding import Binder
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kai.k8s.leases import LeaderElection
     from kai.k8s.writing import Writer
     from kai.service.collecting import Collecting
-    from kai.service.figures import Shares
+    from kai.service.metrics.figures import Shares
     from kai.service.planner import Turn
     from kai.service.reading import Reading
 

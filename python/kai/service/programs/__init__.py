@@ -1,0 +1,1 @@
+"""The small programs of one pod each: they hold no lease and plan nothing."""
