@@ -34,6 +34,7 @@ RESERVING, HOLDER = "RESERVATION-NAMESPACE", "RESERVATION-ACCOUNT"
 CONFIG = "CONFIGURATION"
 DIGEST = "CONFIGURATION-DIGEST"
 """Placeholders. Names in Kubernetes have no capital letters, so they are no names."""
+PLACEHOLDERS = (NAMESPACE, IMAGE, RELEASE, RESERVING, HOLDER, DIGEST)
 
 
 def name_of(role: str) -> str:
@@ -223,7 +224,7 @@ def files() -> Iterator[tuple[Path, str]]:
     notice = "# Written by tools/chart.py from {}; do not edit.\n"
     digest = str(running.digest(CONFIG))
     for name, made in objects().items():
-        text = manifests.list_yaml(made).replace(digest, DIGEST)
+        text = _quoted(manifests.list_yaml(made).replace(digest, DIGEST))
         yield CHART / f"generated/{name}.yaml", notice.format("python/kai/install") + text
     for path in sorted(DEFINITIONS.glob("*.yaml")):  # Helm warns of links
         text = notice.format("python/kai/install/crds") + _read(path)
@@ -235,6 +236,11 @@ def files() -> Iterator[tuple[Path, str]]:
     yield CHART / "values.schema.json", json.dumps(schema(), indent=2) + "\n"
     yield CHART / "Chart.yaml", _with_version((CHART / "Chart.yaml").read_text(encoding="utf-8"))
     yield PAGE, _with_tables(PAGE.read_text(encoding="utf-8"))
+
+
+def _quoted(text: str) -> str:
+    """YAML with quotes around each value that is a placeholder: 0123 and null are names too."""
+    return re.sub(rf"(?<=[:-] )({'|'.join(PLACEHOLDERS)})$", r'"\1"', text, flags=re.MULTILINE)
 
 
 def _with_version(text: str) -> str:

@@ -122,9 +122,15 @@ class Chart:
             raise RenderError(done.stderr)
         return done.stdout
 
-    def render(self, values: Mapping[str, Any] | None = None, *arguments: str) -> Rendered:
+    def render(
+        self,
+        values: Mapping[str, Any] | None = None,
+        *arguments: str,
+        release: str = RELEASE,
+        namespace: str = NAMESPACE,
+    ) -> Rendered:
         text = self.run(
-            *("template", RELEASE, str(self.folder), "--namespace", NAMESPACE),
+            *("template", release, str(self.folder), "--namespace", namespace),
             *("--values", "-", *arguments),
             stdin=json.dumps(values or {}),
         )

@@ -127,6 +127,38 @@ def test_the_notes_are_short_without_values(chart: Chart) -> None:
     assert "no effect" not in render(chart, {}).notes
 
 
+# ---- names that YAML reads as something else -----------------------------------------------------
+
+EVERYTHING: Mapping[str, Any] = nested(
+    {
+        "numaPlacementExporter.enabled": True,
+        "openshift": True,
+        "networkPolicy.enabled": True,
+        "prometheus.enabled": True,
+        "priorityClassQuota": True,
+        "global.priorityClassName": "system-cluster-critical",
+        "global.vpa.enabled": True,
+    }
+)
+
+
+@pytest.mark.parametrize("topology", ["together", "split"])
+@pytest.mark.parametrize("name", ["123", "0123", "1e3", "0x1f", "true", "off", "null"])
+def test_a_name_may_look_like_a_number_a_truth_or_null(
+    chart: Chart, name: str, topology: str
+) -> None:
+    def made(release: str, namespace: str, holder: str) -> list[Any]:
+        reservations = {"namespace": holder, "serviceAccount": holder}
+        values = {**EVERYTHING, "topology": topology}
+        values["global"] = {**values["global"], "resourceReservation": reservations}
+        return chart.render(values, release=release, namespace=namespace).objects
+
+    usual = json.dumps(made("a-release", "a-namespace", "a-holder"))
+    for each in ("a-release", "a-namespace", "a-holder"):
+        usual = usual.replace(each, name)
+    assert made(name, name, name) == json.loads(usual)
+
+
 # ---- mistakes ------------------------------------------------------------------------------------
 
 
