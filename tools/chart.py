@@ -74,8 +74,13 @@ def objects() -> dict[str, list[dict[str, Any]]]:
 # ---- values --------------------------------------------------------------------------------------
 
 _TEXT, _MAP = {"type": "string"}, {"type": "object"}
-_AMOUNT = {"type": ["integer", "string"]}
 _NUMBER = {"type": ["number", "string"]}
+_MOST = 2**31 - 1  # of a number in Kubernetes that is no amount of a resource
+
+
+def _matching(*parts: str, **more: Any) -> dict[str, Any]:
+    """A text that matches the joined parts as a whole."""
+    return {"type": "string", "pattern": f"^({''.join(parts)})$", **more}
 
 
 def _closed(**properties: Any) -> dict[str, Any]:
@@ -90,27 +95,58 @@ def _map_of(values: Any) -> dict[str, Any]:
     return {"type": "object", "additionalProperties": values}
 
 
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_NAME = rf"{_LABEL}(\.{_LABEL})*"
+_KEY = rf"({_NAME}/)?[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?"
+_HOST = r"[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?(:[0-9]+)?"
+_PATH = r"[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*"  # of a repository, between two slashes
+_DIGITS = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)"
+_RUNTIME = _matching(f"0|({_DIGITS}(ns|us|µs|ms|s|m|h|d|w))+")
+_QUANTITY = {
+    **_matching(rf"\+?{_DIGITS}([eE][-+]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?"),
+    "type": ["number", "string"],
+    "minimum": 0,
+}
 _SHARE = _closed(quota=_NUMBER, limit=_NUMBER, overQuotaWeight=_NUMBER)
 TYPES: Mapping[str, Mapping[str, Any]] = {
     "affinity": _closed(nodeAffinity=_MAP, podAffinity=_MAP, podAntiAffinity=_MAP),
-    "amount": _AMOUNT,
-    "arguments": _map_of({"type": ["string", "number", "boolean"]}),
+    "arguments": {  # `propertyNames` would not print where the mistake is
+        **_closed(),
+        "patternProperties": {r"^[A-Za-z0-9][-\w.]*$": {"type": ["string", "number", "boolean"]}},
+    },
     "bool": {"type": "boolean"},
-    "count": {"type": "integer", "minimum": 0},
-    "duration": {"type": "string", "pattern": r"^([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+$"},
+    "count": {"type": "integer", "minimum": 0, "maximum": _MOST},
+    "digest": _matching("(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})?"),
+    "duration": _matching(r"([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+"),
     "entries": _map_of(
         _closed(enabled={"type": "boolean"}, priority={"type": "integer"}, arguments=_MAP)
     ),
     "image": _closed(name=_TEXT, registry=_TEXT, tag=_TEXT, pullPolicy=_TEXT),
+    "image name": _matching(f"{_PATH}(/{_PATH})*"),
+    "label key": _matching(_KEY),
+    "label key or empty": _matching(f"({_KEY})?"),
     "labels": _map_of(_TEXT),
     "map": _MAP,
-    "name": {"type": "string", "pattern": r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"},
+    "name": _matching(_NAME, maxLength=253),
+    "name or empty": _matching(f"({_NAME})?", maxLength=253),
+    "namespace": _matching(_LABEL, maxLength=63),
     "number": {"type": "number"},
-    "path": {"type": "string", "pattern": "^(/.*)?$"},
-    "quantity": _AMOUNT,
-    "resources": _closed(requests=_map_of(_NUMBER), limits=_map_of(_NUMBER), claims=_list_of(_MAP)),
+    "part": {  # of the replicas
+        **_matching("([0-9]|[1-9][0-9]|100)%"),
+        "type": ["integer", "string"],
+        "minimum": 0,
+        "maximum": _MOST,
+    },
+    "path": _matching("(/.*)?"),
+    "quantity": {"type": ["integer", "string"]},
+    "registry": _matching(f"({_HOST}(/{_PATH})*/?)?"),
+    "resources": _closed(
+        requests=_map_of(_QUANTITY), limits=_map_of(_QUANTITY), claims=_list_of(_MAP)
+    ),
+    "runtimes": _closed(preemptMinRuntime=_RUNTIME, reclaimMinRuntime=_RUNTIME),
     "secrets": _list_of({"anyOf": [_TEXT, _closed(name=_TEXT)]}),
     "shares": _closed(cpu=_SHARE, gpu=_SHARE, memory=_SHARE),
+    "tag": _matching(r"(\w[-\w.]{0,127})?"),
     "text": _TEXT,
     "texts": _list_of(_TEXT),
     "tolerations": _list_of(
@@ -123,6 +159,8 @@ TYPES: Mapping[str, Mapping[str, Any]] = {
         )
     ),
 }
+"""The types of values. Where Kubernetes checks a value only when an object or a pod is created, its
+pattern finds the mistake before anything changes. Go reads the patterns: `\\w` is ASCII there."""
 MEMBERS = (  # of a row, for the templates
     "key",
     "default",

@@ -30,8 +30,10 @@ def commands(page: Path) -> Iterator[list[str]]:
 
 
 def settings(words: list[str]) -> list[str]:
-    """The arguments of a command that set values."""
-    return [each for flag, value in pairwise(words) if flag == "--set" for each in (flag, value)]
+    """The arguments of a command that set values, with a name in the place of PROJECT: paths of
+    images have no capital letters."""
+    found = [each for flag, value in pairwise(words) if flag == "--set" for each in (flag, value)]
+    return [each.replace("PROJECT", "a-project") for each in found]
 
 
 COMMANDS = [
@@ -83,7 +85,7 @@ def test_kind(chart: Chart) -> None:
 def test_gke(chart: Chart) -> None:
     (made,) = of_page(chart, "gke")
     assert "--cdi" in options(made)
-    assert images(made) == {"us-central1-docker.pkg.dev/PROJECT/kai/kai-sched:0.1.0"}
+    assert images(made) == {"us-central1-docker.pkg.dev/a-project/kai/kai-sched:0.1.0"}
     deployments = made.of_kind("Deployment")
     classes = {each["spec"]["template"]["spec"]["priorityClassName"] for each in deployments}
     assert classes == {"system-cluster-critical"}

@@ -188,6 +188,70 @@ def test_a_mistake_is_named(chart: Chart, settings: dict[str, Any], why: str) ->
     assert why in str(error.value)
 
 
+IMPOSSIBLE: Mapping[str, list[Any]] = {
+    "global.registry": ["https://registry.example/team", "Foo Bar", "foo/bar//", "/foo", "a:b:1"],
+    "global.tag": ["a b", ":2", "-2", "a" * 129],
+    "image.name": ["", "Kai", "kai sched", "kai:2", "/kai"],
+    "image.digest": ["abc", "sha256:abc", f"sha256:{'A' * 64}"],
+    "scheduler.podDisruptionBudget.maxUnavailable": [-3, 2**31, "abc", "200%", "-1%", "1"],
+    "global.resourceReservation.namespace": ["a.b", "-a", "a" * 64],
+    "global.resourceReservation.serviceAccount": ["a..b", "a.-b", "a b"],
+    "scheduler.resources": [{"limits": {"memory": each}} for each in ("2GB", "2 Gi", "Gi", -1)],
+    "operator.replicaCount": [-1, 99999999999],
+    "scheduler.args": [{"--node-pool": "c"}, {"a b": 1}, {"a=b": 1}, {"": 1}],
+    "binder.runtimeClassName": ["a b", "A"],
+    "admission.gpuFractionRuntimeClassName": ["a b"],
+    "global.priorityClassName": ["a b"],
+    "global.nodePoolLabelKey": ["a b", "a/b/c", "/b"],
+    "podgrouper.queueLabelKey": ["a b", ""],
+    "defaultQueue.childName": ["default-parent-queue", "A"],
+    "scheduler.minRuntime": [
+        {"preemptMinRuntime": "abc"},
+        {"reclaimMinRuntime": "5"},
+        {"preemptRuntime": "5m"},
+    ],
+}
+POSSIBLE: Mapping[str, list[Any]] = {
+    "global.registry": ["", "localhost", "localhost:5000", "A.example:5000/a_b/c--d.e/", "team"],
+    "global.tag": ["", "v1.2_3-X", "a" * 128],
+    "image.name": ["kai", "team/kai_sched"],
+    "image.digest": ["", f"sha512:{'0' * 128}"],
+    "scheduler.podDisruptionBudget.maxUnavailable": [0, 2, "0%", "100%"],
+    "scheduler.resources": [
+        {"limits": {"memory": each}} for each in ("2G", "1.5Gi", "2e9", "1E", 0, 0.5, "100m", ".5")
+    ],
+    "scheduler.args": [{"v": 4, "default-staleness-grace-period": "-1s", "full_name": True}],
+    "binder.runtimeClassName": ["", "nvidia-cdi.x"],
+    "global.priorityClassName": ["", "system-cluster-critical"],
+    "global.nodePoolLabelKey": ["", "pool", "example.com/Pool_1.x"],
+    "scheduler.minRuntime": [
+        {"preemptMinRuntime": each} for each in ("0", "0s", "1h30m", "1.5h", "2d", "1w2d")
+    ],
+}
+
+
+def each_of(table: Mapping[str, list[Any]]) -> list[Any]:
+    return [
+        pytest.param(key, value, id=f"{key}={json.dumps(value)[:40]}")
+        for key, values in table.items()
+        for value in values
+    ]
+
+
+@pytest.mark.parametrize(("key", "value"), each_of(IMPOSSIBLE))
+def test_a_value_that_would_fail_later_is_refused(chart: Chart, key: str, value: Any) -> None:
+    with pytest.raises(RenderError) as error:
+        chart.render(nested({key: value}))
+    assert key.split(".")[-1] in str(error.value)
+
+
+def test_every_notation_that_works_is_accepted(chart: Chart) -> None:
+    longest = max(map(len, POSSIBLE.values()))
+    for at in range(longest):
+        chosen = {key: values[min(at, len(values) - 1)] for key, values in POSSIBLE.items()}
+        render(chart, chosen)
+
+
 @pytest.mark.parametrize("below", ["global.", ""])
 def test_no_misspelt_value_passes(chart: Chart, below: str) -> None:
     """The schema finds all but those of `global`, which the templates find."""
