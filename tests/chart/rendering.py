@@ -104,9 +104,14 @@ class Chart:
     def of_older_values(self, folder: Path, values: Mapping[str, Any]) -> Chart:
         """The chart as `helm upgrade --reuse-values` sees it: values of the older chart, in a file
         in `folder`, take the place of values.yaml."""
+        copied = self.copied_to(folder)
+        (copied.folder / "values.yaml").write_text(yaml.safe_dump(dict(values)))
+        return copied
+
+    def copied_to(self, folder: Path) -> Chart:
+        """A copy in `folder`, for a test that changes files of it."""
         copied = folder / "kai-sched"
         shutil.copytree(self.folder, copied)
-        (copied / "values.yaml").write_text(yaml.safe_dump(dict(values)))
         return Chart(self.helm, copied)
 
     def run(self, *arguments: str, stdin: str = "") -> str:
