@@ -133,6 +133,35 @@ async def everything(scene: Scene) -> set[str]:
     return found
 
 
+def test_an_upgrade_repairs_a_rollback_over_a_change_of_the_reservations(
+    programs: Mapping[str, Path], tmp_path: Path
+) -> None:
+    """docs/howto/upgrade.md describes both."""
+
+    async def story(scene: Scene, helm: Helm, namespace: str) -> None:
+        async def config() -> str:
+            found = await exists(scene, "ConfigMap", "kai-config", namespace)
+            assert found is not None
+            return str(found["data"]["config.yaml"])
+
+        await scene.api.create(node("simulated", 8))
+        await helm.apply("install", "mine", namespace)
+        there = {"global": {"resourceReservation": {"createNamespace": False}}}
+        await helm.apply("upgrade", "mine", namespace, {**there, "scheduler": {"kValue": 2}})
+        with pytest.raises(HelmError, match=f'no Namespace with the name "{RESERVATION}" found'):
+            await helm.run("rollback", "mine", "-n", namespace, "--wait")
+        assert "kValue: 2" in await config()
+
+        values = await helm.run("get", "values", "mine", "-n", namespace, "--revision", "1")
+        assert "createNamespace" not in values
+        await helm.apply("upgrade", "mine", namespace)
+        assert "kValue" not in await config()
+        await is_placed(scene, "after-the-repair")
+        await helm.run("test", "mine", "-n", namespace)
+
+    rounds(programs, tmp_path, story)
+
+
 def test_a_deployment_for_each_role(programs: Mapping[str, Path], tmp_path: Path) -> None:
     async def story(scene: Scene, helm: Helm, namespace: str) -> None:
         await scene.api.create(node("simulated", 8))
