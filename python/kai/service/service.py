@@ -45,8 +45,8 @@ from kai.service.comparing import Comparing, Lost
 from kai.service.kinds import watched_by
 from kai.service.life import Life, why_unready
 from kai.service.log import Line, Log
+from kai.service.measuring import Measuring, queue_sink
 from kai.service.metrics import Metrics
-from kai.service.metrics.measuring import Measuring, queue_sink
 from kai.service.options import Options
 from kai.service.owners import Owners
 from kai.service.planner import Inputs, Planner, Turn, make_core, not_used, read_config

@@ -15,7 +15,7 @@ from kai.controllers.grouper import Assignment, Decided
 from kai.controllers.grouper.decisions import Problem
 from kai.controllers.verdicts import Eviction
 from kai.service.collecting import Collecting
-from kai.service.metrics.measuring import Measuring, queue_sink
+from kai.service.measuring import Measuring, queue_sink
 from kai.service.metrics.metrics import MOST_EVICTED_GROUPS, Metrics
 from kai.service.planner import Turn
 

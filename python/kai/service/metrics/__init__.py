@@ -1,4 +1,4 @@
-"""The metrics of `kai run`: what they are, and when they are set."""
+"""The metrics of `kai run`, and the numbers of the planning thread."""
 
 from kai.service.metrics.metrics import Metrics
 

@@ -4,8 +4,8 @@
     metrics.bind_ms.observe(3.2)
     await metrics.page()               # bytes for GET /metrics
 
-This module declares them; measuring.py sets the numbers. Names start with the metrics namespace,
-except `workqueue_*` and `controller_runtime_*`, which KAI's dashboards expect unchanged.
+This module declares them; kai.service.measuring sets the numbers. Names start with the metrics
+namespace, except `workqueue_*` and `controller_runtime_*`, which KAI's dashboards expect unchanged.
 A role has the metrics of KAI's program of that role, and every role has most of ours.
 docs/reference/metrics.md describes each of them; tests/docs/test_metrics.py checks that.
 """

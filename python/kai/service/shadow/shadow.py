@@ -24,8 +24,8 @@ from kai.controllers.shadow import Case, Compared, Tally
 from kai.errors import InvalidInputError, RefusedError, UnreachableError
 from kai.service.life import Life, why_unready
 from kai.service.log import Log
+from kai.service.measuring import set_watches
 from kai.service.metrics import Metrics
-from kai.service.metrics.measuring import set_watches
 from kai.service.options import Options
 from kai.service.owners import Owners
 from kai.service.planner import Inputs
