@@ -90,7 +90,7 @@ def _amount(resource: str, amount: str, value: object, where: Path) -> Iterator[
         yield refusal("queue-quantity", where, message, fix)
     elif not abs(value) <= quantities.LARGEST + 1:
         message = "is more than the largest amount of Kubernetes, 2^63"
-        yield refusal("queue-quantity", where, message, "write -1 for no limit")
+        yield refusal("quantity-refused", where, message, "write -1 for no limit")
 
 
 def _found(value: object) -> str:

@@ -258,7 +258,7 @@ def test_a_text_that_no_number_can_hold_has_a_fix(value: str) -> None:
         ({"parentQueue": 5}, "not-text"),
         ({"resources": []}, "not-a-mapping"),
         ({"resources": {"gpu": 4}}, "not-a-mapping"),
-        ({"resources": {"gpu": {"quota": 1e300}}}, "queue-quantity"),
+        ({"resources": {"gpu": {"quota": 1e300}}}, "quantity-refused"),
     ],
 )
 def test_what_the_plan_refuses_in_a_queue_is_refused_by_lint(

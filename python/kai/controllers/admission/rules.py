@@ -12,9 +12,17 @@ from kai.controllers.sharing import fraction_container, shares_gpus
 from kai.errors import NotFoundError
 
 REFUSED_BEYOND_KAI = frozenset(
-    ("queue-cycle", "queue-parent-unknown", "queue-quota-above-limit", "queue-in-use")
+    (
+        "duration-refused",
+        "quantity-refused",
+        "queue-cycle",
+        "queue-in-use",
+        "queue-parent-unknown",
+        "queue-quota-above-limit",
+    )
 )
-"""Codes of `kai lint` that our webhooks refuse, and KAI's accept."""
+"""Codes of `kai lint` that our webhooks refuse, and KAI's accept. A Queue with one of the first two
+would be admitted, and then left out of every plan."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,6 +191,36 @@ def test_a_change_of_a_queue_that_was_wrong_before_is_admitted() -> None:
     assert found["warnings"][0].startswith("there is no queue gone")
 
 
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (
+            {"preemptMinRuntime": "5"},
+            'spec.preemptMinRuntime: duration "5" is not valid; write a duration with a unit, such'
+            " as 5m",
+        ),
+        (
+            {"resources": {**RESOURCES, "gpu": {**FREE, "quota": 1e308}}},
+            "spec.resources.gpu.quota: is more than the largest amount of Kubernetes, 2^63; write"
+            " -1 for no limit",
+        ),
+    ],
+)
+def test_a_queue_that_plans_leave_out_is_refused(spec: dict[str, Any], message: str) -> None:
+    given = queue("c", "all")
+    given["object"]["spec"] |= spec
+    assert answered(QUEUES, given, TEAMS) == refusal(message)
+    assert answered(QUEUES, given, TEAMS, as_kai=True) == ALLOWED
+    warned = answered(QUEUES, given, TEAMS, refused=frozenset())
+    assert warned == {**ALLOWED, "warnings": [message]}
+    assert answered(QUEUES, changed(given, given), TEAMS) == warned
+    again = queue("c", "all")
+    again["object"]["spec"] |= {**spec, "reclaimMinRuntime": "6"}
+    found = answered(QUEUES, changed(given, again), TEAMS)
+    assert found["status"]["message"].startswith('spec.reclaimMinRuntime: duration "6"')
+    assert answered(QUEUES, changed(given, queue("c", "all")), TEAMS) == ALLOWED
+
+
 def test_a_queue_with_pods_or_children_is_not_deleted() -> None:
     assert answered(QUEUES, deleted("b"), TEAMS) == ALLOWED
     assert answered(QUEUES, deleted("a"), TEAMS) == refusal(
