@@ -16,6 +16,7 @@ from kai.api import keys
 from kai.api.reading import at, objects, text
 from kai.controllers.admission.rules import Rules, without_device
 from kai.controllers.sharing import shares_gpus
+from kai.errors import NotFoundError
 
 
 def refusals(pod: Mapping[str, Any], rules: Rules) -> list[str]:
@@ -34,14 +35,15 @@ def refusal(pod: Mapping[str, Any], rules: Rules) -> str:
 def _reasons(pod: Mapping[str, Any], rules: Rules) -> list[tuple[str, str]]:
     """KAI's words, each with a more precise sentence or ""."""
     found = dict.fromkeys(_disabled(pod, rules), "")
-    container_is_missing = False
     for own in pods_in({**pod, "kind": "Pod"}):
         for each in gpus.request(own):
             if each.answer:
                 found.setdefault(each.answer, _precisely(each))
-                container_is_missing |= each.code == "container-missing"
-    if rules.blocks_devices and not container_is_missing:
-        found |= dict.fromkeys(_of_devices(pod), "")
+    if rules.blocks_devices:
+        try:
+            found |= dict.fromkeys(_of_devices(pod), "")
+        except NotFoundError as error:  # the container of the part: found above, if any has a name
+            found.setdefault(str(error), "")
     return list(found.items())
 
 

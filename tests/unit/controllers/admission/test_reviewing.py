@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
+import copy
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -115,6 +116,61 @@ def test_an_invalid_review_is_allowed() -> None:
         response = answered(path, 3)
         assert response["uid"] == ""
     assert answered(MUTATE, {})["allowed"] is True
+
+
+FULL: dict[str, Any] = {
+    "name": "main",
+    "env": [{"name": "A", "value": "b"}, {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}],
+    "envFrom": [{"configMapRef": {"name": "c"}}],
+    "resources": {"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1"}},
+}
+ODD: tuple[Any, ...] = (None, True, 5, -1e300, "x", [], [3], ["x"], [None], [[{}]], {}, {"x": 1})
+
+
+def places(value: Any, where: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    entries = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, each in entries:
+        yield (*where, key)
+        if isinstance(each, (dict, list)):
+            yield from places(each, (*where, key))
+
+
+def with_odd_shapes(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every field is replaced once by every odd value."""
+    for place in places(given):
+        for odd in ODD:
+            changed = copy.deepcopy(given)
+            inner: Any = changed
+            for step in place[:-1]:
+                inner = inner[step]
+            inner[place[-1]] = odd
+            yield changed
+
+
+@pytest.mark.parametrize("key", ["gpu-fraction", "none"])
+def test_a_pod_of_any_shape_has_an_answer(key: str) -> None:
+    annotations = {key: "0.5", "gpu-fraction-num-devices": "2", "mps": "true"}
+    annotations["gpu-fraction-container-name"] = "main"
+    spec = {"volumes": [{"name": "v"}], "initContainers": [FULL], "containers": [FULL]}
+    given = pod(annotations, runtimeClassName="own", **spec)
+    given["object"]["metadata"] |= {
+        "generateName": "p-",
+        "ownerReferences": [{"name": "o"}],
+        "labels": {"a": "b"},
+    }
+    for each in with_odd_shapes(given):
+        for path in (MUTATE, VALIDATE):
+            found = answered(path, each, blocks_devices=True, hami=True)
+            assert found["allowed"] in (True, False)
+
+
+@pytest.mark.parametrize("odd", [5, "x", [3], ["x"], [None], {"name": "A"}])
+@pytest.mark.parametrize("field", ["env", "envFrom", "volumes", "containers", "initContainers"])
+def test_a_pod_whose_lists_are_none_is_left_to_the_api_server(field: str, odd: Any) -> None:
+    given = pod({"gpu-fraction": "0.5"})
+    spec = given["object"]["spec"]
+    (spec["containers"][0] if field.startswith("env") else spec)[field] = odd
+    assert answered(MUTATE, given, blocks_devices=True) == ALLOWED
 
 
 # ---- queues --------------------------------------------------------------------------------------
