@@ -25,11 +25,24 @@ def refusals(pod: Mapping[str, Any], rules: Rules) -> list[str]:
     return [words for words, _ in _reasons(pod, rules)]
 
 
-def refusal(pod: Mapping[str, Any], rules: Rules) -> str:
+def refusal(pod: Mapping[str, Any], rules: Rules, before: Mapping[str, Any] | None = None) -> str:
     """Our answer: KAI's, and for a wrong fraction what is wrong with it, as KAI has one sentence
-    for all of them. "": the pod is accepted."""
+    for all of them; or what is refused beyond KAI, unless the pod had it `before` its change.
+    "": the pod is accepted."""
     words, precisely = next(iter(_reasons(pod, rules)), ("", ""))
-    return words if rules.as_kai or not precisely else f"{words}: {precisely}"
+    if rules.as_kai:
+        return words
+    if words:
+        return f"{words}: {precisely}" if precisely else words
+    there = set(_beyond_kai(before or {}, rules))
+    return next((each for each in _beyond_kai(pod, rules) if each not in there), "")
+
+
+def _beyond_kai(pod: Mapping[str, Any], rules: Rules) -> Iterator[str]:
+    for own in pods_in({**pod, "kind": "Pod"}):
+        for each in gpus.request(own):
+            if each.refused and not each.answer and each.code in rules.refused:
+                yield f"{each.message}; {each.fix}"
 
 
 def _reasons(pod: Mapping[str, Any], rules: Rules) -> list[tuple[str, str]]:

@@ -96,7 +96,8 @@ class Reviews:
 
     def _pod(self, request: Mapping[str, Any]) -> Verdict:
         pod = mapping(request.get("object"))
-        return Verdict(refusal(pod, self._rules) if self._is_ours(pod) else "")
+        before = mapping(request.get("oldObject"))
+        return Verdict(refusal(pod, self._rules, before) if self._is_ours(pod) else "")
 
     def _is_ours(self, pod: Mapping[str, Any]) -> bool:
         return text(at(pod, "spec", "schedulerName")) == self._rules.scheduler

@@ -13,7 +13,9 @@ from kai.errors import NotFoundError
 
 REFUSED_BEYOND_KAI = frozenset(
     (
+        "devices-refused",
         "duration-refused",
+        "gpu-memory-refused",
         "quantity-refused",
         "queue-cycle",
         "queue-in-use",
@@ -21,8 +23,8 @@ REFUSED_BEYOND_KAI = frozenset(
         "queue-quota-above-limit",
     )
 )
-"""Codes of `kai lint` that our webhooks refuse, and KAI's accept. A Queue with one of the first two
-would be admitted, and then left out of every plan."""
+"""Codes of `kai lint` that our webhooks refuse, and KAI's accept. Plans leave out an object with one
+of the first four."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kai.controllers.admission import Known, Reviews, Rules
+from kai.linting import lint
 
 MUTATE, VALIDATE = "/mutate--v1-pod", "/validate--v1-pod"
 QUEUES = "/validate-scheduling-run-ai-v2-queue"
@@ -96,6 +97,56 @@ def test_a_wrong_fraction_is_named_with_what_to_write() -> None:
         f"{kais}: gpu-fraction '1.5' is not; write gpu-fraction-num-devices: 2 and a fraction of"
         " each, 0.75"
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "fix"),
+    [
+        ("1e400", "write a number between 0 and 1, such as 0.5"),
+        ("12345678.5", "write a number between 0 and 1, such as 0.5"),
+        ("1.999", "for whole GPUs, remove it and write the limit nvidia.com/gpu: 2"),
+        ("2", "for whole GPUs, remove it and write the limit nvidia.com/gpu: 2"),
+    ],
+)
+def test_a_fraction_above_1_has_a_fix_that_is_accepted(value: str, fix: str) -> None:
+    message = answered(VALIDATE, pod({"gpu-fraction": value}))["status"]["message"]
+    assert message.partition(" is not; ")[2] == fix
+
+
+def test_a_long_value_is_cut_in_our_words() -> None:
+    message = answered(VALIDATE, pod({"gpu-fraction": "9" * 4000}))["status"]["message"]
+    assert len(message) < 300
+
+
+BEYOND = str(2**63)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "message"),
+    [
+        (
+            {"gpu-memory": BEYOND},
+            f"a gpu-memory of {BEYOND} is more than the scheduler can read, 2^63 - 1; write a whole"
+            " number of MiB, such as 5120",
+        ),
+        (
+            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": BEYOND},
+            f"a number of devices of {BEYOND} is more than the scheduler can read, 2^63 - 1; write"
+            " a whole number of at least 1",
+        ),
+    ],
+)
+def test_a_number_that_only_kais_webhook_can_read_is_refused(
+    annotations: dict[str, str], message: str
+) -> None:
+    given = pod(annotations)
+    assert answered(VALIDATE, given) == refusal(message)
+    assert answered(VALIDATE, given, as_kai=True) == ALLOWED
+    assert answered(VALIDATE, given, refused=frozenset()) == ALLOWED
+    assert answered(VALIDATE, changed(given, given)) == ALLOWED
+    assert answered(VALIDATE, changed(pod({}), given)) == refusal(message)
+    [reported] = [each for each in lint({**given["object"], "kind": "Pod"}) if each.refused]
+    assert f"{reported.message}; {reported.fix}" == message
 
 
 def test_a_pod_of_another_namespace_than_the_request_is_refused() -> None:
