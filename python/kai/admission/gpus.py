@@ -18,6 +18,9 @@ from kai.api.rules import is_gpu_resource
 
 _WHOLE = re.compile(r"[0-9]{1,40}")
 _MOST = 2**64 - 1
+"""What KAI's webhook reads of a whole number; its scheduler reads less: quantities.LARGEST."""
+_MOST_GPUS = 1000
+"""A larger fraction was not meant as a number of GPUs."""
 # Numbers as KAI reads them: underscores may group digits, and hexadecimals have an exponent.
 _DECIMAL = re.compile(r"[+-]?([0-9_]+\.?[0-9_]*|\.[0-9_]+)(e[+-]?[0-9_]+)?", re.IGNORECASE)
 _HEXADECIMAL = re.compile(
@@ -100,14 +103,8 @@ def request(pod: Pod) -> Iterator[Finding]:
         yield from _memory(memory, _place(pod, keys.GPU_MEMORY_ANNOTATION))
     if fraction is not None:
         yield from _fraction(fraction, _place(pod, keys.GPU_FRACTION_ANNOTATION))
-    if devices is not None and not _is_count(devices):
-        yield refusal(
-            "devices-refused",
-            _place(pod, keys.GPU_DEVICES_ANNOTATION),
-            f"KAI refuses {devices!r} devices",
-            "write a whole number of at least 1",
-            answer=answers.DEVICES,
-        )
+    if devices is not None:
+        yield from _devices(devices, _place(pod, keys.GPU_DEVICES_ANNOTATION))
     if shares(pod):
         yield from _container_missing(pod, values.get(keys.GPU_CONTAINER_ANNOTATION))
 
@@ -204,14 +201,20 @@ def _fraction(value: str, where: Path) -> Iterator[Finding]:
     meant = None if exact is None else rules.decimal_text(exact)
     if meant is not None and 0 < Fraction(meant) < 1 and meant != value:
         fix, edit = f"write {meant}", Edit("set", where, meant)
-    elif exact is not None and exact >= 1 and exact.denominator == 1:
-        fix = f"for whole GPUs, remove it and write the limit nvidia.com/gpu: {exact}"
-    elif exact is not None and exact > 1:
-        count = math.ceil(exact)
-        each = rules.decimal_text(Fraction(round(exact / count, 2)))
-        fix = f"write {keys.GPU_DEVICES_ANNOTATION}: {count} and a fraction of each, {each}"
-    shown = f"gpu-fraction {value!r}" if value else "an empty gpu-fraction"
-    yield refusal("fraction-refused", where, f"KAI refuses {shown}", fix, edit, answer=answer)
+    elif exact is not None and 1 <= exact <= _MOST_GPUS:
+        fix = _several(exact)
+    what = f"gpu-fraction {rules.shown(value)}" if value else "an empty gpu-fraction"
+    yield refusal("fraction-refused", where, f"KAI refuses {what}", fix, edit, answer=answer)
+
+
+def _several(exact: Fraction) -> str:
+    """What to write instead of a fraction of 1 or more."""
+    count = math.ceil(exact)
+    each = Fraction(round(exact / count, 2))
+    if each == 1:
+        return f"for whole GPUs, remove it and write the limit nvidia.com/gpu: {count}"
+    part = rules.decimal_text(each)
+    return f"write {keys.GPU_DEVICES_ANNOTATION}: {count} and a fraction of each, {part}"
 
 
 def _rounded(value: str, exact: Fraction, where: Path) -> Iterator[Finding]:
@@ -246,8 +249,26 @@ def _quantity(value: str) -> Fraction | None:
         return None
 
 
+def _devices(value: str, where: Path) -> Iterator[Finding]:
+    fix = "write a whole number of at least 1"
+    if _is_count(value):
+        yield from _unread("devices-refused", "a number of devices", value, where, fix)
+        return
+    what = f"KAI refuses {rules.shown(value)} devices"
+    yield refusal("devices-refused", where, what, fix, answer=answers.DEVICES)
+
+
+def _unread(code: str, what: str, value: str, where: Path, fix: str) -> Iterator[Finding]:
+    """A count that KAI's webhook accepts. KAI's scheduler and `kai run` cannot read it."""
+    if int(value) > quantities.LARGEST:
+        message = f"{what} of {value} is more than the scheduler can read, 2^63 - 1"
+        yield refusal(code, where, message, fix)
+
+
 def _memory(value: str, where: Path) -> Iterator[Finding]:
     if _is_count(value):
+        fix = "write a whole number of MiB, such as 5120"
+        yield from _unread("gpu-memory-refused", "a gpu-memory", value, where, fix)
         return
     fix, edit = "write a whole number of MiB, such as 5120", None
     try:
@@ -259,7 +280,7 @@ def _memory(value: str, where: Path) -> Iterator[Finding]:
     yield refusal(
         "gpu-memory-refused",
         where,
-        f"KAI refuses gpu-memory {value!r}",
+        f"KAI refuses gpu-memory {rules.shown(value)}",
         fix,
         edit,
         answer=answers.MEMORY,

@@ -15,20 +15,19 @@ from kai.api.reading import at, mapping, text
 
 @dataclass(frozen=True)
 class Queues:
-    """The known queues of a cluster. complete: there are no others.
-
-    The input may lack the queues of `kai install`, because a cluster has them anyway.
+    """The known queues of a cluster. complete: there are no others. given: not only those of `kai
+    install`, which a cluster has anyway; otherwise any name may be that of a queue.
     """
 
     parents: Mapping[str, str | None]
     complete: bool
+    given: bool = True
 
     @staticmethod
     def of(manifests: Iterable[Mapping[str, Any]], *, complete: bool) -> Queues:
         found = _parents(each for each in manifests if each.get("kind") == "Queue")
-        if found and not complete:
-            found = _parents(defaults.queues()) | found
-        return Queues(found, complete)
+        installed = {} if complete else _parents(defaults.queues())
+        return Queues(installed | found, complete, given=bool(found))
 
     def has_children(self, name: str) -> bool:
         return name in self.parents.values()
@@ -36,7 +35,7 @@ class Queues:
     def check_use(self, name: str, where: Path) -> Iterator[Finding]:
         """Checks that pods can use this queue."""
         if name not in self.parents:
-            if self.parents or self.complete:
+            if self.given or self.complete:
                 make = error if self.complete else warning
                 where_given = "" if self.complete else " in the given files"
                 yield make(

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from kai.admission import answers
-from kai.admission.finding import Finding, Path, refusal, warning
+from kai.admission.finding import Finding, Path, error, refusal, warning
 from kai.admission.shape import no_text
 from kai.api import quantities, rules
 from kai.api.reading import at, mapping
@@ -90,7 +90,7 @@ def _amount(resource: str, amount: str, value: object, where: Path) -> Iterator[
         yield refusal("queue-quantity", where, message, fix)
     elif not abs(value) <= quantities.LARGEST + 1:
         message = "is more than the largest amount of Kubernetes, 2^63"
-        yield refusal("queue-quantity", where, message, "write -1 for no limit")
+        yield refusal("quantity-refused", where, message, "write -1 for no limit")
 
 
 def _found(value: object) -> str:
@@ -127,7 +127,8 @@ def _number(value: object, resource: str = "") -> str:
 
 
 def doubts(queue: Mapping[str, Any]) -> Iterator[Finding]:
-    """Amounts of a valid Queue that cannot be meant: below 0, or a quota above the limit."""
+    """Amounts of a valid Queue that cannot be meant: below 0, or a quota above the limit, which
+    our webhook refuses."""
     for resource in RESOURCES:
         block = mapping(at(queue, "spec", "resources", resource))
         where: Path = ("spec", "resources", resource)
@@ -143,7 +144,7 @@ def doubts(queue: Mapping[str, Any]) -> Iterator[Finding]:
             yield warning("queue-quantity", (*where, name), message, fix)
         quota, limit = amounts.get("quota", 0), amounts.get("limit", 0)
         if quota > limit > 0:
-            yield warning(
+            yield error(
                 "queue-quota-above-limit",
                 (*where, "quota"),
                 f"the quota is {quota}, above the limit {limit}: the queue never gets its quota",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import click
 
 from kai.api import keys, webhooks
@@ -36,8 +38,17 @@ def policies(_: click.Context, option: click.Parameter, text: str | None) -> dic
                 f" {', '.join(KINDS)}",
                 param=option,
             )
+        if kind in found:
+            raise click.BadParameter(f"{text!r} has {kind} twice", param=option)
         found[kind] = policy
     return found
+
+
+def days(_: click.Context, option: click.Parameter, number: float) -> float:
+    """A range of click admits NaN."""
+    if math.isnan(number):
+        raise click.BadParameter("nan is not a number of days", param=option)
+    return number
 
 
 @click.command("admission", epilog=EPILOG)
@@ -97,6 +108,7 @@ def policies(_: click.Context, option: click.Parameter, text: str | None) -> dic
     "days",
     metavar="DAYS",
     type=click.FloatRange(min=0.001, max=3650),
+    callback=days,
     default=365.0,
     show_default=True,
     help="Lifetime of a certificate; it is replaced when a third is left.",
@@ -139,6 +151,8 @@ def command(
     their quota is above their limit, or if they are deleted although they have
     pods or child queues.
     """
+    from kai.api.names import problem_of_label, problem_of_name
+    from kai.errors import InvalidInputError
     from kai.service import review_objects
     from kai.service.live import need_cluster_extra
 
@@ -150,6 +164,13 @@ def command(
 
     # Before a connection is needed: a mistake in an argument is named at once.
     webhook_address = checked_address(webhook_address)
+    for option, name, problem in (
+        ("--namespace", namespace, problem_of_label),
+        ("--service-name", service, problem_of_label),
+        ("--secret-name", secret, problem_of_name),
+    ):
+        if why := problem(name):
+            raise InvalidInputError(f"{option}: {why}")
     if listen:
         addresses_in("--listen-address", listen)
     rules = rules_of(

@@ -75,7 +75,6 @@ _OF_TRIALS = (
     click.option(
         "--webhook-url",
         metavar="https://HOST:PORT",
-        default="",
         help="Where the API server reaches it, without a Service: it registers itself there.",
     ),
     *_OPTIONS,
@@ -135,7 +134,7 @@ def webhooks_in(options: dict[str, Any]) -> AdmissionOptions | None:
         namespace=options["namespace"],
         webhook_address=checked_address(address),
         policies=dict.fromkeys((each.kind for each in webhooks.WEBHOOKS), "Ignore"),
-        url=checked_url(taken["webhook_url"]),
+        url="" if taken["webhook_url"] is None else checked_url(taken["webhook_url"]),
         drain_s=TRIAL_DRAIN_S,
     )
 
@@ -167,16 +166,41 @@ def checked_address(text: str) -> str:
 
 
 def checked_url(text: str) -> str:
-    """The value of `--webhook-url`: "https://host:port", or "". Raises InvalidInputError."""
+    """The value of `--webhook-url`: "https://host:port". Raises InvalidInputError, whose message
+    never has a password."""
     from urllib.parse import urlsplit
 
     from kai.errors import InvalidInputError
 
+    if not text:
+        raise InvalidInputError(
+            "--webhook-url: it is empty: write https://HOST:PORT, or leave the option out for the"
+            " Service of kai install"
+        )
+    if "@" in text:
+        raise InvalidInputError(
+            "--webhook-url: write https://HOST:PORT, without a user and a password"
+        )
     try:
         found = urlsplit(text)
-        is_right = found.scheme == "https" and bool(found.hostname) and found.port != 0
+        is_right = found.scheme == "https" and bool(found.hostname and found.port)
     except ValueError:  # of the port, or of an IPv6 address
         is_right = False
-    if text and (not is_right or found.path not in ("", "/") or found.query or found.fragment):
+    if not is_right or found.path not in ("", "/") or found.query or found.fragment:
         raise InvalidInputError(f"--webhook-url: {text!r} is not of the form https://HOST:PORT")
-    return text.rstrip("/")
+    host = found.hostname or ""
+    if not _is_address(host):
+        raise InvalidInputError(f"--webhook-url: {host!r} is not an address or a name of a host")
+    return f"https://{found.netloc}"
+
+
+def _is_address(host: str) -> bool:
+    """Whether an API server can call a host of this name or IP address."""
+    import ipaddress
+
+    from kai.api.names import problem_of_name
+
+    try:
+        return not getattr(ipaddress.ip_address(host), "scope_id", None)
+    except ValueError:
+        return not problem_of_name(host)

@@ -256,6 +256,15 @@ def check_queue(
                 f"KAI uses the queue of the workload, {first}, and ignores the queue of its pods",
                 "write the same queue in both, or remove one",
             )
+        named_at = own_at if label_key in owners else where[:-1]
+        if (first if label_key in owners else second) == "":
+            yield warning(
+                "queue-missing",
+                (*named_at, "labels", label_key),
+                "the name of the queue is empty: with KAI the pods wait, and kai run counts the label"
+                " as missing",
+                "write the name of a queue",
+            )
         return
     if keys.PROJECT_LABEL in owners or keys.PROJECT_LABEL in own:
         return  # KAI derives the queue's name from it

@@ -21,6 +21,13 @@ Run = Callable[..., Any]
         (["--webhook-addr", "99999999"], "--webhook-addr: port 99999999 is larger than 65535"),
         (["--listen-address", ":99999"], "--listen-address: port 99999 is larger than 65535"),
         (["--failure-policy", "Pods=Fail"], "'Pods=Fail' is not of the form KIND=Fail"),
+        (["--failure-policy", "Pod=Ignore,Pod=Fail"], "has Pod twice"),
+        (["--certificate-days", "nan"], "--certificate-days: nan is not a number of days"),
+        (["--certificate-days", "inf"], "--certificate-days: inf is not in the range"),
+        (["--secret-name", "A_B"], '--secret-name: "A_B" is not a name of lower-case letters'),
+        (["--service-name", "a.b"], '--service-name: "a.b" is not a name of lower-case letters'),
+        (["--namespace", "Kai"], '--namespace: "Kai" is not a name of lower-case letters'),
+        (["--secret-name", ""], '--secret-name: "" is not a name'),
         (["--refuse", "queue-cykle"], "did you mean 'queue-cycle'?"),
         (["--refuse", "queue-cycle", "--warn", "queue"], "--refuse and --warn both have"),
     ],
@@ -84,6 +91,11 @@ def test_webhooks_beside_the_scheduler_never_refuse_while_they_are_away(
         (["--webhooks", "--webhook-url", "https://x:1/p"], "is not of the form https://HOST:PORT"),
         (["--webhooks", "--webhook-url", "https://[::1"], "is not of the form https://HOST:PORT"),
         (["--webhooks", "--webhook-url", "https://x:99999"], "is not of the form"),
+        (["--webhooks", "--webhook-url", "https://127.0.0.1"], "is not of the form https://HOST"),
+        (["--webhooks", "--webhook-url", "https://foo_bar:9443"], "'foo_bar' is not"),
+        (["--webhooks", "--webhook-url", "https://[fe80::1%eth0]:1"], "is not an address"),
+        (["--webhooks", "--webhook-url", ""], "--webhook-url: it is empty: write https://HOST"),
+        (["--webhook-url", ""], "--webhook-url is for --webhooks"),
         (["--webhooks", "--shadow"], "--webhooks and --shadow exclude each other"),
         (["--webhooks", "--refuse", "queue", "--warn", "queue-cycle"], "--refuse and --warn both"),
     ],
@@ -95,3 +107,31 @@ def test_a_wrong_argument_of_a_trial_is_one_sentence(
     assert (done.status, given) == (2, [])
     assert message in done.err
     assert len(done.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "url", ["https://user:secret@h:1", "http://user:secret@h:1/p", "https://user:secret@foo_bar"]
+)
+def test_a_password_in_the_url_of_the_webhooks_is_refused_and_not_repeated(
+    run: Run, given: list[Any], url: str
+) -> None:
+    done = run("run", "all", "--webhooks", "--webhook-url", url)
+    assert (done.status, given) == (2, [])
+    assert "--webhook-url: write https://HOST:PORT, without a user and a password" in done.err
+    assert "secret" not in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    ("url", "used"),
+    [
+        ("https://host.example:9443/", "https://host.example:9443"),
+        ("https://[::1]:1", "https://[::1]:1"),
+        ("https://localhost:1?", "https://localhost:1"),
+    ],
+)
+def test_a_url_of_the_webhooks_has_a_host_and_a_port(
+    run: Run, given: list[Any], url: str, used: str
+) -> None:
+    assert run("run", "all", "--webhooks", "--webhook-url", url).status == 0
+    [(_, webhooks)] = given
+    assert webhooks.url == used

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 import kai
+from kai.controllers.admission import REFUSED_BEYOND_KAI
 from kai.linting import Finding, lint
 from kai.queues import unlimited
 
@@ -258,7 +259,7 @@ def test_a_text_that_no_number_can_hold_has_a_fix(value: str) -> None:
         ({"parentQueue": 5}, "not-text"),
         ({"resources": []}, "not-a-mapping"),
         ({"resources": {"gpu": 4}}, "not-a-mapping"),
-        ({"resources": {"gpu": {"quota": 1e300}}}, "queue-quantity"),
+        ({"resources": {"gpu": {"quota": 1e300}}}, "quantity-refused"),
     ],
 )
 def test_what_the_plan_refuses_in_a_queue_is_refused_by_lint(
@@ -290,7 +291,8 @@ def test_amounts_that_cannot_be_meant(
     amounts: dict[str, Any], field: str, code: str, message: str, resource: str
 ) -> None:
     finding = only(queue(resource, **amounts))
-    assert (finding.code, finding.severity) == (code, "warning")
+    severity = "error" if code in REFUSED_BEYOND_KAI else "warning"
+    assert (finding.code, finding.severity, finding.refused) == (code, severity, False)
     assert finding.path == f"spec.resources.{resource}.{field}"
     assert finding.message.startswith(message)
 
@@ -327,3 +329,36 @@ def test_yaml_that_people_write() -> None:
         "spec.resources.gpu.quota",
         "spec.resources.memory.quota",
     ]
+
+
+# ---- queues of kai install, and a queue without a name ------------------------------------------
+
+
+def job(queue: str, **labels: str) -> dict[str, Any]:
+    """A Job with a queue, whose pods have other labels."""
+    template = {"metadata": {"labels": labels}, "spec": SPEC}
+    metadata = {"name": "j", "labels": {"kai.scheduler/queue": queue}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": metadata,
+        "spec": {"template": template},
+    }
+
+
+def test_the_queues_of_kai_install_are_known_without_any_queue() -> None:
+    assert lint(job("default-queue")) == []
+    assert lint(job("vision")) == []  # it may exist
+    finding = only(job("default-parent-queue"))
+    assert (finding.code, finding.severity) == ("queue-not-leaf", "error")
+    assert finding.fix == "write one of its leaf queues: default-queue"
+    unknown = only(job("default-parent-queue"), queues=[])
+    assert (unknown.code, unknown.severity) == ("queue-unknown", "error")
+
+
+@pytest.mark.parametrize("labels", [{}, {"kai.scheduler/queue": "vision"}])
+def test_the_name_of_a_queue_is_not_empty(labels: dict[str, str]) -> None:
+    finding = only(job("", **labels))
+    assert (finding.code, finding.severity) == ("queue-missing", "warning")
+    assert finding.path == "metadata.labels[kai.scheduler/queue]"
+    assert finding.message.startswith("the name of the queue is empty: with KAI the pods wait")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kai.api import keys, quantities
-from kai.api.reading import at, mapping, objects
+from kai.api.reading import at, mapping, objects, text
 from kai.api.rules import is_gpu_resource
 from kai.controllers.admission.rules import Rules, fraction_container_ref, without_device
 from kai.controllers.sharing import ConfigMaps, config_map_prefix, config_maps, shares_gpus
@@ -18,14 +18,33 @@ def mutate(pod: Mapping[str, Any], rules: Rules, *, draw: Callable[[int], str]) 
     """The pod as KAI's webhook creates it; the argument is not changed.
 
     `draw` returns that many random characters, for the names of ConfigMaps. Raises NotFoundError,
-    with KAI's message, for a pod that names a missing container.
+    with KAI's message, for a pod that names a missing container. A pod with a list that is none is
+    left to the API server, which refuses it.
     """
+    if not _has_lists(pod):
+        return dict(pod)
     patched = _copy(pod)
     if shares_gpus(pod) and objects(at(pod, "spec", "containers")):
         _share(patched, rules, draw)
     if rules.blocks_devices:
         _block_devices(patched)
     return patched
+
+
+def _has_lists(pod: Mapping[str, Any]) -> bool:
+    """Whether the lists that are read here, if they are there, are lists of objects."""
+    spec = mapping(pod.get("spec"))
+    containers = [spec.get(part) for part in ("initContainers", "containers")]
+    inner = [
+        each.get(part)
+        for listed in containers
+        for each in objects(listed)
+        for part in ("env", "envFrom")
+    ]
+    return all(
+        listed is None or (isinstance(listed, list) and len(objects(listed)) == len(listed))
+        for listed in (spec.get("volumes"), *containers, *inner)
+    )
 
 
 def _copy(pod: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,7 +75,7 @@ def _share(pod: dict[str, Any], rules: Rules, draw: Callable[[int], str]) -> Non
     if rules.hami:
         variables.append(_variable(keys.GPU_MEMORY_LIMIT_ENV, names, optional=True))
     written = {each["name"] for each in variables}
-    others = [each for each in container.get("env") or [] if each.get("name") not in written]
+    others = [each for each in container.get("env") or [] if text(each.get("name")) not in written]
     container["env"] = [*others, *variables]
     source = {"configMapRef": {"name": names.environment, "optional": False}}
     if source not in (container.get("envFrom") or []):

@@ -16,6 +16,7 @@ from kai.api import keys
 from kai.api.reading import at, objects, text
 from kai.controllers.admission.rules import Rules, without_device
 from kai.controllers.sharing import shares_gpus
+from kai.errors import NotFoundError
 
 
 def refusals(pod: Mapping[str, Any], rules: Rules) -> list[str]:
@@ -24,24 +25,38 @@ def refusals(pod: Mapping[str, Any], rules: Rules) -> list[str]:
     return [words for words, _ in _reasons(pod, rules)]
 
 
-def refusal(pod: Mapping[str, Any], rules: Rules) -> str:
+def refusal(pod: Mapping[str, Any], rules: Rules, before: Mapping[str, Any] | None = None) -> str:
     """Our answer: KAI's, and for a wrong fraction what is wrong with it, as KAI has one sentence
-    for all of them. "": the pod is accepted."""
+    for all of them; or what is refused beyond KAI, unless the pod had it `before` its change.
+    "": the pod is accepted."""
     words, precisely = next(iter(_reasons(pod, rules)), ("", ""))
-    return words if rules.as_kai or not precisely else f"{words}: {precisely}"
+    if rules.as_kai:
+        return words
+    if words:
+        return f"{words}: {precisely}" if precisely else words
+    there = set(_beyond_kai(before or {}, rules))
+    return next((each for each in _beyond_kai(pod, rules) if each not in there), "")
+
+
+def _beyond_kai(pod: Mapping[str, Any], rules: Rules) -> Iterator[str]:
+    for own in pods_in({**pod, "kind": "Pod"}):
+        for each in gpus.request(own):
+            if each.refused and not each.answer and each.code in rules.refused:
+                yield f"{each.message}; {each.fix}"
 
 
 def _reasons(pod: Mapping[str, Any], rules: Rules) -> list[tuple[str, str]]:
     """KAI's words, each with a more precise sentence or ""."""
     found = dict.fromkeys(_disabled(pod, rules), "")
-    container_is_missing = False
     for own in pods_in({**pod, "kind": "Pod"}):
         for each in gpus.request(own):
             if each.answer:
                 found.setdefault(each.answer, _precisely(each))
-                container_is_missing |= each.code == "container-missing"
-    if rules.blocks_devices and not container_is_missing:
-        found |= dict.fromkeys(_of_devices(pod), "")
+    if rules.blocks_devices:
+        try:
+            found |= dict.fromkeys(_of_devices(pod), "")
+        except NotFoundError as error:  # the container of the part: found above, if any has a name
+            found.setdefault(str(error), "")
     return list(found.items())
 
 

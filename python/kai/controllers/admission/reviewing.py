@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kai import admission
@@ -96,7 +96,8 @@ class Reviews:
 
     def _pod(self, request: Mapping[str, Any]) -> Verdict:
         pod = mapping(request.get("object"))
-        return Verdict(refusal(pod, self._rules) if self._is_ours(pod) else "")
+        before = mapping(request.get("oldObject"))
+        return Verdict(refusal(pod, self._rules, before) if self._is_ours(pod) else "")
 
     def _is_ours(self, pod: Mapping[str, Any]) -> bool:
         return text(at(pod, "spec", "schedulerName")) == self._rules.scheduler
@@ -126,25 +127,32 @@ class Reviews:
             return Verdict()
         before = at(request, "oldObject")
         there = () if before is None else self._findings(mapping(before))
-        return self._of_findings(self._findings(queue), accepted={each.code for each in there})
+        accepted = {(each.code, each.path) for each in there}
+        return self._of_findings(self._findings(queue), accepted=accepted)
 
     def _findings(self, queue: Mapping[str, Any]) -> list[Finding]:
-        """Those about a queue among the known ones."""
+        """Those about a queue among the known ones; first why plans leave it out."""
+        found = [
+            replace(each, message=f"{each.path}: {each.message}")
+            for each in queues.queue_refusals(queue)
+        ]
         known = self._known.parents()
         name, parent = text(at(queue, "metadata", "name")), text(at(queue, "spec", "parentQueue"))
         tree = Queues({**(known or {}), name: parent or None}, complete=known is not None)
         skipped = (_LATER,) if known is not None else (_LATER, "queue-parent-unknown")
-        return [each for each in check_queue_object(queue, tree) if each.code not in skipped]
+        found += [each for each in check_queue_object(queue, tree) if each.code not in skipped]
+        return found
 
     def _of_findings(
         self,
         findings: Iterable[Finding],
         *,
         all_answers: bool = False,
-        accepted: Container[str] = (),
+        accepted: Container[tuple[str, str]] = (),
     ) -> Verdict:
         """Refuses with KAI's answers, the first or all of them, or with the first finding that is
-        refused beyond KAI. `accepted`: codes of findings that the object already had."""
+        refused beyond KAI. `accepted`: codes and paths of findings that the object already
+        had."""
         refused: list[str] = []
         warnings: list[str] = []
         beyond: list[str] = []
@@ -152,7 +160,8 @@ class Reviews:
             if each.answer:
                 (refused if each.refused else warnings).append(each.answer)
             elif not self._rules.as_kai:
-                is_refused = each.code in self._rules.refused and each.code not in accepted
+                is_new = (each.code, each.path) not in accepted
+                is_refused = is_new and each.code in self._rules.refused
                 (beyond if is_refused else warnings).append(f"{each.message}; {each.fix}")
         refused = refused or beyond
         return Verdict("\n".join(refused if all_answers else refused[:1]), tuple(warnings))

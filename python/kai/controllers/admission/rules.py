@@ -12,9 +12,19 @@ from kai.controllers.sharing import fraction_container, shares_gpus
 from kai.errors import NotFoundError
 
 REFUSED_BEYOND_KAI = frozenset(
-    ("queue-cycle", "queue-parent-unknown", "queue-quota-above-limit", "queue-in-use")
+    (
+        "devices-refused",
+        "duration-refused",
+        "gpu-memory-refused",
+        "quantity-refused",
+        "queue-cycle",
+        "queue-in-use",
+        "queue-parent-unknown",
+        "queue-quota-above-limit",
+    )
 )
-"""Codes of `kai lint` that our webhooks refuse, and KAI's accept."""
+"""Codes of `kai lint` that our webhooks refuse, and KAI's accept. Plans leave out an object with one
+of the first four."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,8 @@ class Keeping:
         }
         self._used = (b"", b"")
         self._problem = _NOT_READ
-        self._is_called = True
+        self._uncalled = ""  # why no API server calls this program
+        self._is_complete = False
         self.ends = 0.0
 
     def why_unready(self) -> str:
@@ -83,9 +84,8 @@ class Keeping:
         except KaiError as error:
             self._fails(str(error))
         else:
-            if self._problem:
-                self._log.info("the certificate and the registrations are complete")
             self._problem = ""
+            self._completes(is_complete=not self._uncalled)
 
     async def end(self) -> None:
         """Removes the registrations that call this process alone."""
@@ -138,9 +138,12 @@ class Keeping:
     async def _register(self, authorities: bytes) -> bool:
         """Whether all registrations that exist have the authorities."""
         is_complete, is_called = True, bool(self._made)
+        others = ""
         for name, kind in CONFIGURATIONS.items():
             found = await self._client.find(Read(kind, "", name))
-            is_called |= found is not None
+            if found is not None:
+                is_called |= any(map(self._ours.calls, objects(found.get("webhooks"))))
+                others = others or called_service(found)
             write = self._write_for(kind, name, found, authorities)
             if write is None:
                 continue
@@ -148,11 +151,26 @@ class Keeping:
             check(f"{kind} {name}", outcome)
             is_complete &= outcome.result == Result.DONE
             self._log.info("completed a registration", name=name)
-        if self._is_called and not is_called:
-            fix = "apply what kai install prints; for a trial use --webhook-url"
-            self._log.warning("no registration calls the webhooks", fix=fix)
-        self._is_called = is_called
+        self._warn(is_called=is_called, others=others)
         return is_complete
+
+    def _warn(self, *, is_called: bool, others: str) -> None:
+        """Warns once that nothing calls this program. `others`: a Service that is called."""
+        if is_called:
+            self._uncalled = ""
+            return
+        why = "no registration calls the webhooks"
+        more = {"fix": "apply what kai install prints; for a trial use --webhook-url"}
+        if others:
+            why = "no registration calls this program"
+            more = {
+                "service": f"{self._ours.namespace}/{self._ours.service}",
+                "called": others,
+                "fix": "give the namespace and the name of the Service that is called",
+            }
+        if self._uncalled != why:
+            self._log.warning(why, **more)
+        self._uncalled = why
 
     def _write_for(
         self, kind: str, name: str, found: Mapping[str, Any] | None, authorities: bytes
@@ -175,7 +193,13 @@ class Keeping:
             return None
         return Write(Lane.CONDITION, "patch", kind, "", name, patch, patch_type="strategic")
 
+    def _completes(self, *, is_complete: bool) -> None:
+        if is_complete and not self._is_complete:
+            self._log.info("the certificate and the registrations are complete")
+        self._is_complete = is_complete
+
     def _fails(self, why: str) -> None:
+        self._is_complete = False
         if self._problem != why:
             self._log.warning("cannot keep the certificate and the registrations", why=why)
         self._problem = why

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
+import copy
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pytest
 
 from kai.controllers.admission import Known, Reviews, Rules
+from kai.linting import lint
 
 MUTATE, VALIDATE = "/mutate--v1-pod", "/validate--v1-pod"
 QUEUES = "/validate-scheduling-run-ai-v2-queue"
@@ -97,6 +99,56 @@ def test_a_wrong_fraction_is_named_with_what_to_write() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("value", "fix"),
+    [
+        ("1e400", "write a number between 0 and 1, such as 0.5"),
+        ("12345678.5", "write a number between 0 and 1, such as 0.5"),
+        ("1.999", "for whole GPUs, remove it and write the limit nvidia.com/gpu: 2"),
+        ("2", "for whole GPUs, remove it and write the limit nvidia.com/gpu: 2"),
+    ],
+)
+def test_a_fraction_above_1_has_a_fix_that_is_accepted(value: str, fix: str) -> None:
+    message = answered(VALIDATE, pod({"gpu-fraction": value}))["status"]["message"]
+    assert message.partition(" is not; ")[2] == fix
+
+
+def test_a_long_value_is_cut_in_our_words() -> None:
+    message = answered(VALIDATE, pod({"gpu-fraction": "9" * 4000}))["status"]["message"]
+    assert len(message) < 300
+
+
+BEYOND = str(2**63)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "message"),
+    [
+        (
+            {"gpu-memory": BEYOND},
+            f"a gpu-memory of {BEYOND} is more than the scheduler can read, 2^63 - 1; write a whole"
+            " number of MiB, such as 5120",
+        ),
+        (
+            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": BEYOND},
+            f"a number of devices of {BEYOND} is more than the scheduler can read, 2^63 - 1; write"
+            " a whole number of at least 1",
+        ),
+    ],
+)
+def test_a_number_that_only_kais_webhook_can_read_is_refused(
+    annotations: dict[str, str], message: str
+) -> None:
+    given = pod(annotations)
+    assert answered(VALIDATE, given) == refusal(message)
+    assert answered(VALIDATE, given, as_kai=True) == ALLOWED
+    assert answered(VALIDATE, given, refused=frozenset()) == ALLOWED
+    assert answered(VALIDATE, changed(given, given)) == ALLOWED
+    assert answered(VALIDATE, changed(pod({}), given)) == refusal(message)
+    [reported] = [each for each in lint({**given["object"], "kind": "Pod"}) if each.refused]
+    assert f"{reported.message}; {reported.fix}" == message
+
+
 def test_a_pod_of_another_namespace_than_the_request_is_refused() -> None:
     assert answered(MUTATE, pod({}, namespace="other")) == refusal(
         "error: the namespace from the provided object team does not match the namespace other"
@@ -115,6 +167,61 @@ def test_an_invalid_review_is_allowed() -> None:
         response = answered(path, 3)
         assert response["uid"] == ""
     assert answered(MUTATE, {})["allowed"] is True
+
+
+FULL: dict[str, Any] = {
+    "name": "main",
+    "env": [{"name": "A", "value": "b"}, {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}],
+    "envFrom": [{"configMapRef": {"name": "c"}}],
+    "resources": {"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1"}},
+}
+ODD: tuple[Any, ...] = (None, True, 5, -1e300, "x", [], [3], ["x"], [None], [[{}]], {}, {"x": 1})
+
+
+def places(value: Any, where: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    entries = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, each in entries:
+        yield (*where, key)
+        if isinstance(each, (dict, list)):
+            yield from places(each, (*where, key))
+
+
+def with_odd_shapes(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every field is replaced once by every odd value."""
+    for place in places(given):
+        for odd in ODD:
+            changed = copy.deepcopy(given)
+            inner: Any = changed
+            for step in place[:-1]:
+                inner = inner[step]
+            inner[place[-1]] = odd
+            yield changed
+
+
+@pytest.mark.parametrize("key", ["gpu-fraction", "none"])
+def test_a_pod_of_any_shape_has_an_answer(key: str) -> None:
+    annotations = {key: "0.5", "gpu-fraction-num-devices": "2", "mps": "true"}
+    annotations["gpu-fraction-container-name"] = "main"
+    spec = {"volumes": [{"name": "v"}], "initContainers": [FULL], "containers": [FULL]}
+    given = pod(annotations, runtimeClassName="own", **spec)
+    given["object"]["metadata"] |= {
+        "generateName": "p-",
+        "ownerReferences": [{"name": "o"}],
+        "labels": {"a": "b"},
+    }
+    for each in with_odd_shapes(given):
+        for path in (MUTATE, VALIDATE):
+            found = answered(path, each, blocks_devices=True, hami=True)
+            assert found["allowed"] in (True, False)
+
+
+@pytest.mark.parametrize("odd", [5, "x", [3], ["x"], [None], {"name": "A"}])
+@pytest.mark.parametrize("field", ["env", "envFrom", "volumes", "containers", "initContainers"])
+def test_a_pod_whose_lists_are_none_is_left_to_the_api_server(field: str, odd: Any) -> None:
+    given = pod({"gpu-fraction": "0.5"})
+    spec = given["object"]["spec"]
+    (spec["containers"][0] if field.startswith("env") else spec)[field] = odd
+    assert answered(MUTATE, given, blocks_devices=True) == ALLOWED
 
 
 # ---- queues --------------------------------------------------------------------------------------
@@ -189,6 +296,36 @@ def test_a_change_of_a_queue_that_was_wrong_before_is_admitted() -> None:
     found = answered(QUEUES, changed(orphan, larger), TEAMS)
     assert found["allowed"] is True
     assert found["warnings"][0].startswith("there is no queue gone")
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (
+            {"preemptMinRuntime": "5"},
+            'spec.preemptMinRuntime: duration "5" is not valid; write a duration with a unit, such'
+            " as 5m",
+        ),
+        (
+            {"resources": {**RESOURCES, "gpu": {**FREE, "quota": 1e308}}},
+            "spec.resources.gpu.quota: is more than the largest amount of Kubernetes, 2^63; write"
+            " -1 for no limit",
+        ),
+    ],
+)
+def test_a_queue_that_plans_leave_out_is_refused(spec: dict[str, Any], message: str) -> None:
+    given = queue("c", "all")
+    given["object"]["spec"] |= spec
+    assert answered(QUEUES, given, TEAMS) == refusal(message)
+    assert answered(QUEUES, given, TEAMS, as_kai=True) == ALLOWED
+    warned = answered(QUEUES, given, TEAMS, refused=frozenset())
+    assert warned == {**ALLOWED, "warnings": [message]}
+    assert answered(QUEUES, changed(given, given), TEAMS) == warned
+    again = queue("c", "all")
+    again["object"]["spec"] |= {**spec, "reclaimMinRuntime": "6"}
+    found = answered(QUEUES, changed(given, again), TEAMS)
+    assert found["status"]["message"].startswith('spec.reclaimMinRuntime: duration "6"')
+    assert answered(QUEUES, changed(given, queue("c", "all")), TEAMS) == ALLOWED
 
 
 def test_a_queue_with_pods_or_children_is_not_deleted() -> None:

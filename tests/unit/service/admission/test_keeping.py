@@ -25,6 +25,7 @@ from kai.service.admission.pems import ServerPems
 from kai.service.log import Log
 
 DAY = 86400.0
+COMPLETE = "the certificate and the registrations are complete"
 
 
 class Replicas:
@@ -68,6 +69,7 @@ def test_the_first_replica_makes_a_pair_and_the_others_use_it() -> None:
         replicas.kept.register()
         assert replicas.made[0].why_unready() != ""
         await replicas.all_look()
+        assert replicas.log.getvalue().count(COMPLETE) == 2
         assert [each.why_unready() for each in replicas.made] == ["", ""]
         assert replicas.made[0].ends == replicas.made[1].ends > 0
         (bundle,) = replicas.kept.bundles
@@ -104,8 +106,10 @@ def test_a_registration_that_comes_later_or_is_reset_is_completed() -> None:
         for _ in range(2):
             await replicas.all_look()
         assert replicas.log.getvalue().count("no registration calls the webhooks") == 2  # replicas
+        assert COMPLETE not in replicas.log.getvalue()
         replicas.kept.register()
         await replicas.all_look()
+        assert replicas.log.getvalue().count(COMPLETE) == 2
         (bundle,) = replicas.kept.bundles
         replicas.kept.register()  # an upgrade of the chart
         assert replicas.kept.policies == {"Ignore"}
@@ -114,6 +118,22 @@ def test_a_registration_that_comes_later_or_is_reset_is_completed() -> None:
         assert replicas.kept.policies == {"Fail"}
 
     story(work)
+
+
+def test_registrations_that_call_another_service_are_named() -> None:
+    async def work(replicas: Replicas) -> None:
+        replicas.kept.register()
+        for _ in range(2):
+            await replicas.all_look()
+        log = replicas.log.getvalue()
+        assert log.count("no registration calls this program") == 1
+        assert "kai-scheduler/nope" in log
+        assert "kai-scheduler/admission" in log
+        assert COMPLETE not in log
+        assert replicas.made[0].why_unready() == ""
+        assert replicas.kept.policies == {"Ignore"}
+
+    story(work, number=1, service="nope")
 
 
 def test_a_rotation_keeps_the_used_certificate_trusted() -> None:
