@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,11 @@ class Rendered:
         """The objects that stay: all but the pods of hooks and their rights."""
         queues = [without_hook(each) for each in self.of_kind("Queue")]
         return [*(each for each in self.objects if not is_hook(each)), *queues]
+
+
+def expanded(args: Iterable[str]) -> list[str]:
+    """The arguments as the container gets them."""
+    return [each.replace("$(NAMESPACE)", NAMESPACE).replace("$$", "$") for each in args]
 
 
 def is_hook(manifest: Object) -> bool:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 import yaml
-from rendering import Chart
+from rendering import Chart, Rendered, expanded
 
 from kai.admission import fields
 from kai.admission.pods import pods_in
+from kai.cli import main
 
 SETS = yaml.safe_load((Path(__file__).parent / "value_sets.yaml").read_text())
 
@@ -18,6 +19,7 @@ SETS = yaml.safe_load((Path(__file__).parent / "value_sets.yaml").read_text())
 @pytest.mark.parametrize("each", SETS, ids=lambda each: each["name"])
 def test_a_set_of_values_renders(chart: Chart, each: dict[str, Any]) -> None:
     made = chart.render(each["values"])
+    assert_the_check_accepts(made)
     text = yaml.safe_dump_all(made.objects, width=10_000)
     for wanted in each.get("has", ()):
         assert wanted in text
@@ -28,6 +30,12 @@ def test_a_set_of_values_renders(chart: Chart, each: dict[str, Any]) -> None:
         assert key in silent
     if "notes" not in each:
         assert silent == ""
+
+
+def assert_the_check_accepts(made: Rendered) -> None:
+    if made.of_kind("Job"):
+        args = expanded(made.container("Job", "kai-hook-check")["args"])
+        assert main(args) == 0
 
 
 @pytest.fixture(scope="module")

@@ -177,6 +177,47 @@ def test_a_deployment_for_each_role(programs: Mapping[str, Path], tmp_path: Path
     rounds(programs, tmp_path, story)
 
 
+def test_a_mistake_in_a_value_stops_no_program(
+    programs: Mapping[str, Path], tmp_path: Path
+) -> None:
+    async def story(scene: Scene, helm: Helm, namespace: str) -> None:
+        await scene.api.create(node("simulated", 8))
+        await helm.apply("install", "mine", namespace)
+        deployments = path_of("Deployment", namespace)
+        before = [each["spec"] for each in await scene.api.items(deployments)]
+        for values, sentence in (
+            ({"scheduler": {"args": {"foo": "bar"}}}, "there is no option '--foo'"),
+            ({"scheduler": {"extras": {"foo": 1}}}, "extras.foo must be true or false"),
+            ({"admission": {"additionalArgs": ["--fu"]}}, "there is no option '--fu'"),
+        ):
+            with pytest.raises(HelmError, match="kai-hook-check failed"):
+                await helm.apply("upgrade", "mine", namespace, values)
+            assert sentence in scene.machine.log("kai-hook-check")
+            assert [each["spec"] for each in await scene.api.items(deployments)] == before
+        await is_placed(scene, "after-mistakes")
+        with pytest.raises(HelmError):
+            await helm.run("test", "mine", "-n", namespace)  # of the newest revision
+        await helm.run("rollback", "mine", "1", "-n", namespace, "--wait")
+        await helm.run("test", "mine", "-n", namespace)
+
+    rounds(programs, tmp_path, story)
+
+
+def test_helm_test_looks_at_each_deployment(programs: Mapping[str, Path], tmp_path: Path) -> None:
+    async def story(scene: Scene, helm: Helm, namespace: str) -> None:
+        await helm.apply("install", "mine", namespace, {"topology": "split"})
+        await helm.run("test", "mine", "-n", namespace)
+        # Both addresses are valid, but a port is used once.
+        values = {"topology": "split", "admission": {"additionalArgs": ["--webhook-addr=:8080"]}}
+        with pytest.raises(HelmError, match=r"timed out|deadline exceeded"):
+            await helm.apply("upgrade", "mine", namespace, values, "--timeout", "5s")
+        with pytest.raises(HelmError):
+            await helm.run("test", "mine", "-n", namespace)
+        assert "Deployment kai-admission in namespace" in scene.machine.log("kai-hook-test")
+
+    rounds(programs, tmp_path, story)
+
+
 def test_a_newer_definition_stays_and_an_older_one_of_kai_is_replaced(
     programs: Mapping[str, Path], tmp_path: Path
 ) -> None:

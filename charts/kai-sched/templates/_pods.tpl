@@ -55,6 +55,34 @@ admission: admission
 {{- toJson $roles -}}
 {{- end -}}
 
+{{/* The files in generated/ with the programs that run, as a JSON list. Without a role there is no program for roles. */}}
+{{- define "kai.files" -}}
+{{- $files := include "kai.roles" . | fromJsonArray -}}
+{{- if and $files (eq .Values.topology "together") }}{{ $files = list "all" }}{{ end -}}
+{{- if .Values.admission.enabled }}{{ $files = append $files "admission" }}{{ end -}}
+{{- toJson $files -}}
+{{- end -}}
+
+{{/* The Deployments for the hooks, as a JSON list of NAME=ARGUMENTS. A hook has no ConfigMap, so the configuration is an
+argument: Kubernetes makes $ of $$ in it, and replaces $(NAMESPACE) as in the Deployment. */}}
+{{- define "kai.programs" -}}
+{{- $configuration := include "kai.configuration" . | replace "$" "$$" -}}
+{{- $programs := list -}}
+{{- range $role := include "kai.files" . | fromJsonArray -}}
+{{-   range $object := include "kai.objects" (dict "root" $ "file" $role) | fromYamlArray -}}
+{{-     if eq $object.kind "Deployment" -}}
+{{-       include "kai.deployment" (dict "root" $ "role" $role "object" $object) -}}
+{{-       $args := list -}}
+{{-       range (first $object.spec.template.spec.containers).args -}}
+{{-         $args = append $args (ternary $configuration . (eq . "/etc/kai/config.yaml")) -}}
+{{-       end -}}
+{{-       $programs = append $programs (printf "%s=%s" $object.metadata.name (toJson $args)) -}}
+{{-     end -}}
+{{-   end -}}
+{{- end -}}
+{{- toJson $programs -}}
+{{- end -}}
+
 {{/* Takes (dict "root" $ "role" ROLE). Gives the options that values set, as a JSON list. */}}
 {{- define "kai.options" -}}
 {{- $values := .root.Values -}}

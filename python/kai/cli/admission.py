@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +11,9 @@ from kai.api import keys, webhooks
 from kai.cli.connecting import cluster_options
 from kai.cli.kai_flags import log_notes
 from kai.cli.reviewing import checked_address, need_cryptography, review_options, rules_of
+
+if TYPE_CHECKING:
+    from kai.service.admission import AdmissionOptions
 
 EPILOG = """\b
 Examples:
@@ -125,6 +129,31 @@ def days(_: click.Context, option: click.Parameter, number: float) -> float:
 def command(
     kubeconfig: str | None,
     context: str | None,
+    log_json: bool,
+    verbose: bool,
+    **options: Any,
+) -> int:
+    """Review new pods, queues, pod groups and topologies for the API server.
+
+    Pods that request a part of a GPU get what their containers need to use it.
+    Objects that KAI refuses are refused, with KAI's texts. Queues are also
+    refused if they are their own ancestor, if their parent does not exist, if
+    their quota is above their limit, or if they are deleted although they have
+    pods or child queues.
+    """
+    from kai.service import review_objects
+
+    chosen = options_in(**options)  # before a connection is needed
+    from kai.service.log import Log
+
+    log = Log("admission", as_json=log_json, level="debug" if verbose else "info")
+    log_notes(log)
+    review_objects(chosen, kubeconfig=kubeconfig, context=context, log=log)
+    return 0
+
+
+def options_in(
+    *,
     namespace: str,
     scheduler_name: str,
     sharing: bool,
@@ -140,29 +169,18 @@ def command(
     days: float,
     webhook_address: str,
     listen: str,
-    log_json: bool,
-    verbose: bool,
-) -> int:
-    """Review new pods, queues, pod groups and topologies for the API server.
-
-    Pods that request a part of a GPU get what their containers need to use it.
-    Objects that KAI refuses are refused, with KAI's texts. Queues are also
-    refused if they are their own ancestor, if their parent does not exist, if
-    their quota is above their limit, or if they are deleted although they have
-    pods or child queues.
-    """
+) -> AdmissionOptions:
+    """The options of the webhooks, from the parameters of the command. Raises UsageError and
+    KaiError for values that cannot be used."""
     from kai.api.names import problem_of_label, problem_of_name
     from kai.errors import InvalidInputError
-    from kai.service import review_objects
     from kai.service.live import need_cluster_extra
 
     need_cluster_extra()
     need_cryptography("kai run admission")
     from kai.service.admission import AdmissionOptions
-    from kai.service.log import Log
     from kai.service.pages import addresses_in
 
-    # Before a connection is needed: a mistake in an argument is named at once.
     webhook_address = checked_address(webhook_address)
     for option, name, problem in (
         ("--namespace", namespace, problem_of_label),
@@ -183,21 +201,13 @@ def command(
         runtime_class=runtime_class,
         as_kai=as_kai,
     )
-    log = Log("admission", as_json=log_json, level="debug" if verbose else "info")
-    log_notes(log)
-    review_objects(
-        AdmissionOptions(
-            rules=rules,
-            namespace=namespace,
-            webhook_address=webhook_address,
-            listen=listen,
-            service=service,
-            secret=secret,
-            policies=policies,
-            lifetime_s=days * DAY_S,
-        ),
-        kubeconfig=kubeconfig,
-        context=context,
-        log=log,
+    return AdmissionOptions(
+        rules=rules,
+        namespace=namespace,
+        webhook_address=webhook_address,
+        listen=listen,
+        service=service,
+        secret=secret,
+        policies=policies,
+        lifetime_s=days * DAY_S,
     )
-    return 0

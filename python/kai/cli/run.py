@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +20,10 @@ from kai.cli.kai_flags import (
 from kai.cli.reviewing import trial_options, webhooks_in
 from kai.cli.sharing import sharing_options
 from kai.cli.work import policies_in, policy_option
+
+if TYPE_CHECKING:
+    from kai.service.admission import AdmissionOptions
+    from kai.service.options import Options
 
 EPILOG = """\b
 Examples:
@@ -213,17 +217,10 @@ class _Run(click.Command):
 @click.option("--log-json", is_flag=True, help="Write log lines as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Log every cycle.")
 def command(
-    roles: tuple[str, ...],
     kubeconfig: str | None,
     context: str | None,
     log_json: bool,
     verbose: bool,
-    schedule_period: float | None,
-    lease_seconds: float | None,
-    renew_seconds: float | None,
-    retry_seconds: float | None,
-    policy: tuple[str, ...],
-    plugins: dict[str, Any],
     **options: Any,
 ) -> int:
     """Run the scheduler and its controllers for a cluster.
@@ -233,8 +230,30 @@ def command(
     pod-group-controller and queue-controller (write statuses), or all.
     """
     from kai.service import serve
-    from kai.service.live import need_cluster_extra
+
+    chosen, webhooks = options_in(**options)
     from kai.service.log import Log
+
+    log = Log(as_json=log_json, level="debug" if verbose else "info")
+    log_notes(log)
+    serve(chosen, kubeconfig=kubeconfig, context=context, log=log, webhooks=webhooks)
+    return 0
+
+
+def options_in(
+    *,
+    roles: tuple[str, ...],
+    schedule_period: float | None,
+    lease_seconds: float | None,
+    renew_seconds: float | None,
+    retry_seconds: float | None,
+    policy: tuple[str, ...],
+    plugins: dict[str, Any],
+    **options: Any,
+) -> tuple[Options, AdmissionOptions | None]:
+    """The options of the roles and of the webhooks, from the parameters of the command, in its
+    context. Raises UsageError and KaiError for values that cannot be used."""
+    from kai.service.live import need_cluster_extra
     from kai.service.options import Options, roles_of
 
     for name in PROGRAMS:
@@ -252,13 +271,4 @@ def command(
     options["policies"] = policies_in(policy)
     options["params"] = parameters_of(options)
     webhooks = webhooks_in(options)
-    log = Log(as_json=log_json, level="debug" if verbose else "info")
-    log_notes(log)
-    serve(
-        Options(roles=roles_of(roles, PROGRAMS), **options),
-        kubeconfig=kubeconfig,
-        context=context,
-        log=log,
-        webhooks=webhooks,
-    )
-    return 0
+    return Options(roles=roles_of(roles, PROGRAMS), **options), webhooks

@@ -2,7 +2,7 @@
 
     made = objects("kai", "kai-sched:1", release="kai")
     [each["metadata"]["name"] for each in made if each["kind"] == "Job"]
-    # ['kai-hook-crds', 'kai-hook-webhooks']
+    # ['kai-hook-check', 'kai-hook-crds', 'kai-hook-webhooks']
 
 Helm creates the objects before the phases in their annotations and deletes them afterwards, so none
 of them is part of the release.
@@ -31,22 +31,32 @@ RULES = (
         for name, kind in webhooks.CONFIGURATIONS.items()
     ),
 )
-TEST_RULES = (Rule("coordination.k8s.io", "leases", ("list",), own=True),)
+TEST_RULES = (
+    Rule("coordination.k8s.io", "leases", ("get",), own=True),
+    Rule("apps", "deployments", ("get",), own=True),
+)
 
-TEST = "test"
+CHECK, TEST = "check", "test"
 PHASES = {
+    CHECK: "pre-install,pre-upgrade",
     "crds": "pre-install,pre-upgrade",
     "webhooks": "pre-delete",
     TEST: "test",
 }
 """When Helm runs each step of `kai run chart-hook`."""
 _ANNOTATION, _WEIGHT = "helm.sh/hook", "helm.sh/hook-weight"
-_DELETION = {"helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded"}
+_RIGHTS_WEIGHT, _CHECK_WEIGHT, _OTHER_WEIGHT = -2, -1, 0
+_POLICIES = {
+    "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",  # a failed one stays
+    "helm.sh/hook-output-log-policy": "hook-failed",
+}
+"""Helm prints the log of a pod that fails, since version 3.18; older ones ignore it."""
 
 
 def objects(namespace: str, image: str, release: str) -> list[dict[str, Any]]:
-    """The accounts with their rights, a Job for each step that changes the cluster, and a Pod for
-    `helm test`. `release`: the name of the Helm release."""
+    """The accounts with their rights, a Job for each step that belongs to a change, and a Pod for
+    `helm test`. `release`: the name of the Helm release. The chart adds options
+    `--program` to CHECK and TEST."""
     changing = ",".join(phase for step, phase in PHASES.items() if step != TEST)
     made = []
     for account, rules, phases in (
@@ -54,7 +64,7 @@ def objects(namespace: str, image: str, release: str) -> list[dict[str, Any]]:
         (TEST_ACCOUNT, TEST_RULES, PHASES[TEST]),
     ):
         for each in access.objects("chart-hook", account, namespace, rules):
-            _annotate(each, phases, weight=-1)
+            _annotate(each, phases, weight=_RIGHTS_WEIGHT)
             made.append(each)
     for step, phase in PHASES.items():
         labels = {"app.kubernetes.io/name": "kai-sched", "app.kubernetes.io/component": "hook"}
@@ -64,16 +74,20 @@ def objects(namespace: str, image: str, release: str) -> list[dict[str, Any]]:
             one = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod}
         else:
             template = {"metadata": {"labels": dict(labels)}, "spec": pod}
-            # A second try covers a lost connection; a mistake stays one.
-            spec = {"backoffLimit": 1, "activeDeadlineSeconds": 300, "template": template}
+            # A second try covers a lost connection, which CHECK does not need; a mistake stays one.
+            spec = {
+                "backoffLimit": int(step != CHECK),
+                "activeDeadlineSeconds": 300,
+                "template": template,
+            }
             one = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
-        _annotate(one, phase, weight=0)
+        _annotate(one, phase, weight=_CHECK_WEIGHT if step == CHECK else _OTHER_WEIGHT)
         made.append(one)
     return made
 
 
 def _annotate(manifest: dict[str, Any], phases: str, *, weight: int) -> None:
-    hook = {_ANNOTATION: phases, _WEIGHT: str(weight), **_DELETION}
+    hook = {_ANNOTATION: phases, _WEIGHT: str(weight), **_POLICIES}
     manifest["metadata"] = {**manifest["metadata"], "annotations": hook}
 
 
@@ -93,6 +107,7 @@ def _pod(step: str, image: str, release: str) -> dict[str, Any]:
             "limits": {"memory": "256Mi"},
         },
         "securityContext": copy.deepcopy(dict(running.CONTAINER_SECURITY)),
+        "terminationMessagePolicy": "FallbackToLogsOnError",  # kubectl describe shows the sentence
     }
     return {
         "serviceAccountName": TEST_ACCOUNT if step == TEST else ACCOUNT,

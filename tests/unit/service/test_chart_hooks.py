@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta, timezone
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -13,11 +12,14 @@ from fake_api import FakeApi, QuickClock, ok, status
 
 from kai.api import webhooks
 from kai.api.resources import OURS, resource
+from kai.controllers.admission import Rules
 from kai.errors import KaiError, NotFoundError, RefusedError
 from kai.install import manifests
 from kai.install.definitions import with_version
 from kai.k8s.client import Client
+from kai.service.admission import AdmissionOptions
 from kai.service.log import Log
+from kai.service.options import Options
 from kai.service.programs.chart_hooks import (
     Release,
     apply_definitions,
@@ -64,10 +66,6 @@ async def apply(client: Client, log: Log) -> None:
 
 async def remove(client: Client, log: Log) -> None:
     await remove_registrations(client, RELEASE, log)
-
-
-async def check(client: Client, log: Log) -> None:
-    await check_release(client, "gpu", log)
 
 
 # ---- definitions ---------------------------------------------------------------------------------
@@ -168,17 +166,41 @@ def test_registrations_that_do_not_exist_are_no_problem() -> None:
 
 # ---- helm test -----------------------------------------------------------------------------------
 
-
-def lease(holder: str, age: float) -> dict[str, Any]:
-    """`age`: seconds since it was renewed, by this machine's clock: the fake server dates its
-    answers."""
-    renewed = datetime.now(timezone.utc) - timedelta(seconds=age)
-    then = renewed.strftime("%Y-%m-%dT%H:%M:%S.000000Z")
-    spec = {"holderIdentity": holder, "renewTime": then, "leaseDurationSeconds": 15}
-    return {"metadata": {"name": "kai-scheduler"}, "spec": spec}
+DEPLOYMENT, LEASE = (
+    resource("Deployment").path("gpu", "binder"),
+    resource("Lease").path("gpu", "2ad35f9c.kai.scheduler"),
+)
 
 
-def cluster(*leases: dict[str, Any], without: str = "") -> Callable[[FakeApi], None]:
+def lease(holder: str, second: int) -> dict[str, Any]:
+    """`second`: when it was renewed."""
+    spec = {"holderIdentity": holder, "renewTime": f"2026-01-01T00:00:{second:02}.000000Z"}
+    return {
+        "kind": "Lease",
+        "metadata": {"name": "2ad35f9c.kai.scheduler", "uid": "u1"},
+        "spec": spec,
+    }
+
+
+def deployment(generation: int = 1, replicas: int = 2, **status: int) -> dict[str, Any]:
+    shown = {"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}
+    return {
+        "kind": "Deployment",
+        "metadata": {"name": "binder", "uid": "u1", "generation": generation},
+        "spec": {"replicas": replicas},
+        "status": shown | status,
+    }
+
+
+def cluster(
+    deployments: list[dict[str, Any] | None],
+    leases: Sequence[dict[str, Any]] = (lease("a", 1), lease("a", 2)),
+    *,
+    without: str = "",
+) -> Callable[[FakeApi], None]:
+    """A cluster that answers the reads with these objects, one after the other, and with the last
+    one from then on."""
+
     def prepare(api: FakeApi) -> None:
         for version in {each.api_version for each in OURS}:
             listed = [
@@ -187,26 +209,73 @@ def cluster(*leases: dict[str, Any], without: str = "") -> Callable[[FakeApi], N
                 if each.api_version == version and each.kind != without
             ]
             api.on("GET", f"/apis/{version}", ok({"kind": "APIResourceList", "resources": listed}))
-        path = resource("Lease").path("gpu")
-        listed = {"resourceVersion": "1"}
-        api.on("GET", path, ok({"kind": "LeaseList", "metadata": listed, "items": list(leases)}))
+        for path, found in ((DEPLOYMENT, deployments), (LEASE, leases)):
+            api.on("GET", path, *(status(404) if each is None else ok(each) for each in found))
 
     return prepare
 
 
-def test_a_release_whose_program_leads_is_well() -> None:
-    _, log = story(cluster(lease("kai-1_a", 3)), check)
-    assert log == ["info kai: a program leads lease=kai-scheduler holder=kai-1_a"]
+async def check(client: Client, log: Log) -> None:
+    await check_release(client, "gpu", {"binder": Options(roles=("binder",))}, log)
+
+
+def test_a_release_whose_program_renews_its_lease_is_well() -> None:
+    _, log = story(cluster([deployment()]), check)
+    assert log == ["info kai: the program runs deployment=binder leases=2ad35f9c.kai.scheduler"]
+
+
+def test_a_program_may_still_start_and_take_its_lease() -> None:
+    starting = deployment(availableReplicas=0)
+    leases = [lease("gone", 1), lease("gone", 1), lease("", 1), lease("new", 5)]
+    story(cluster([None, starting, deployment()], leases), check)
 
 
 @pytest.mark.parametrize(
-    "leases", [[], [("", 0.0)], [("kai-1_a", 60.0)]], ids=["none", "free", "old"]
+    ("wrong", "why"),
+    [
+        (None, "does not exist"),
+        (deployment(replicas=0), "has no replicas"),
+        (deployment(availableReplicas=1), "2 replicas of its current version and 1 available"),
+        (deployment(updatedReplicas=1, replicas=2), "has 1 replicas of its current version"),
+        (deployment(2), "has 2 replicas"),
+    ],
+    ids=["missing", "none", "crash", "old", "unseen"],
 )
-def test_a_release_without_a_leader_is_not_well(leases: list[tuple[str, float]]) -> None:
-    with pytest.raises(NotFoundError, match="no program in namespace gpu holds a lease"):
-        story(cluster(*(lease(*each) for each in leases)), check)
+def test_a_release_with_an_incomplete_deployment_is_not_well(
+    wrong: dict[str, Any] | None, why: str
+) -> None:
+    with pytest.raises(NotFoundError, match=f"Deployment binder in namespace gpu .*{why}"):
+        story(cluster([wrong]), check)
+
+
+@pytest.mark.parametrize("leases", [[None], [lease("", 1)], [lease("kai-1_a", 1)]])
+def test_a_release_whose_lease_is_not_renewed_is_not_well(
+    leases: list[dict[str, Any] | None],
+) -> None:
+    sentence = (
+        r"Deployment binder in namespace gpu does not renew the lease 2ad35f9c\.kai\.scheduler"
+    )
+    with pytest.raises(NotFoundError, match=sentence):
+        story(cluster([deployment()], leases), check)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        Options(roles=("binder",), leader_elect=False),
+        Options(roles=("scheduler",), shadow=True),
+        AdmissionOptions(rules=Rules()),
+    ],
+    ids=["no election", "shadow", "webhooks"],
+)
+def test_some_programs_have_no_lease(options: Options | AdmissionOptions) -> None:
+    async def check(client: Client, log: Log) -> None:
+        await check_release(client, "gpu", {"binder": options}, log)
+
+    api, _ = story(cluster([deployment()]), check)
+    assert LEASE not in api.paths("GET")
 
 
 def test_a_missing_kind_is_named() -> None:
     with pytest.raises(NotFoundError, match=r"does not serve podgroups\.scheduling\.run\.ai"):
-        story(cluster(lease("kai-1_a", 0), without="PodGroup"), check)
+        story(cluster([deployment()], without="PodGroup"), check)

@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kai.api import keys, webhooks
 from kai.api.reading import annotations_of, at, objects, text
 from kai.api.resources import OURS, resource
-from kai.api.times import SECOND_NS, to_ns
 from kai.api.writes import Read
 from kai.errors import KaiError, NotFoundError
 from kai.install import definitions, manifests
 from kai.service.log import Log
+from kai.service.options import Options
 
 if TYPE_CHECKING:
     from kai.k8s.client import Client
+    from kai.service.admission import AdmissionOptions
 
 ESTABLISHED_WITHIN_S = 30.0
+RUNS_WITHIN_S = 30.0
 _DEFINITION = resource("CustomResourceDefinition")
 
 
@@ -99,8 +101,14 @@ async def remove_registrations(client: Client, release: Release, log: Log) -> No
         log.info("deleted the registration", kind=kind, name=name)
 
 
-async def check_release(client: Client, namespace: str, log: Log) -> None:
-    """Raises NotFoundError if a kind is not served, or if no program of the namespace leads."""
+async def check_release(
+    client: Client,
+    namespace: str,
+    programs: Mapping[str, Options | AdmissionOptions],
+    log: Log,
+) -> None:
+    """Raises NotFoundError if a kind is not served, and if a program does not run, or its leases
+    are not renewed, within 30 s and two lease durations. `programs`: by Deployment."""
     for each in OURS:
         if await client.discovery.find(each.kind, each.api_version) is None:
             raise NotFoundError(
@@ -108,27 +116,69 @@ async def check_release(client: Client, namespace: str, log: Log) -> None:
                 "with helm upgrade, or with kai install --crds-only | kubectl apply --server-side "
                 "-f -"
             )
-    leases, now = await client.find(Read("Lease", namespace)), client.server_time()
-    held = [each for each in objects(leases) if _is_held(each, now)]
-    if not held:
-        raise NotFoundError(
-            f"no program in namespace {namespace} holds a lease: kubectl get pods -n {namespace} "
-            "shows whether they run"
-        )
-    for lease in held:
-        log.info("a program leads", lease=lease["metadata"]["name"], holder=_holder(lease))
+    checked = [_Program(client, namespace, *each) for each in programs.items()]
+    longest_s = max((each.lease_seconds for each in checked), default=0.0)
+    ends = client.clock.monotonic() + RUNS_WITHIN_S + 2 * longest_s
+    while whys := [why for each in checked if (why := await each.why_unwell())]:
+        if client.clock.monotonic() > ends:
+            raise NotFoundError(whys[0])
+        await client.clock.sleep(2.0)
+    for program in checked:
+        log.info("the program runs", deployment=program.name, leases=",".join(program.leases))
 
 
-def _holder(lease: Mapping[str, Any]) -> str:
-    return text(at(lease, "spec", "holderIdentity"))
+class _Program:
+    """A Deployment and the leases of its roles. The webhooks have none."""
+
+    def __init__(
+        self, client: Client, namespace: str, name: str, options: Options | AdmissionOptions
+    ) -> None:
+        self._client, self._namespace, self.name = client, namespace, name
+        self.leases: tuple[str, ...] = ()
+        self.lease_seconds = 0.0
+        if isinstance(options, Options) and options.leader_elect and not options.shadow:
+            options = options.with_config()
+            self.leases, self.lease_seconds = options.leases(), options.lease_seconds
+        self._first: dict[str, str] = {}  # when a lease was renewed as it was first read
+
+    async def why_unwell(self) -> str:
+        """Nothing if all replicas run, and all leases have been renewed since the first call."""
+        found = await self._client.find(Read("Deployment", self._namespace, self.name))
+        where = f"in namespace {self._namespace}"
+        whys = []
+        if why := why_incomplete(found):
+            whys.append(f"Deployment {self.name} {where} {why}")
+        for lease in self.leases:
+            if not await self._is_renewed(lease):
+                whys.append(f"Deployment {self.name} {where} does not renew the lease {lease}")
+        if not whys:
+            return ""
+        return f"{whys[0]}: kubectl logs deployment/{self.name} -n {self._namespace} may show why"
+
+    async def _is_renewed(self, lease: str) -> bool:
+        """A holder that is gone renews nothing, and clocks may differ: so only changes count."""
+        found = await self._client.find(Read("Lease", self._namespace, lease))
+        holder, renewed = (text(at(found, "spec", e)) for e in ("holderIdentity", "renewTime"))
+        first = self._first.setdefault(lease, renewed)
+        return bool(holder) and renewed != first
 
 
-def _is_held(lease: Mapping[str, Any], now: float) -> bool:
-    """Whether a program holds the lease and renews it."""
-    renewed, seconds = (at(lease, "spec", each) for each in ("renewTime", "leaseDurationSeconds"))
-    if not _holder(lease) or not isinstance(renewed, str) or not isinstance(seconds, int):
-        return False
-    return now - to_ns(renewed) / SECOND_NS < 2 * seconds
+def why_incomplete(deployment: Mapping[str, Any] | None) -> str:
+    """Why not all replicas of a Deployment run with its current template; "": they do."""
+    if deployment is None:
+        return "does not exist"
+    wanted = at(deployment, "spec", "replicas")
+    if not wanted:
+        return "has no replicas"
+    status = at(deployment, "status") or {}
+    seen = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
+    updated, available, all_pods = (
+        status.get(each, 0) for each in ("updatedReplicas", "availableReplicas", "replicas")
+    )
+    if seen and updated == available == all_pods == wanted:
+        return ""
+    counts = f"{updated} replicas of its current version and {available} available ones"
+    return f"has {counts}, not {wanted}"
 
 
 def _check(client: Client, status: int, body: bytes) -> None:
