@@ -261,8 +261,8 @@ def check_queue(
             yield warning(
                 "queue-missing",
                 (*named_at, "labels", label_key),
-                "the name of the queue is empty: with KAI the pods wait, and kai run counts the label"
-                " as missing",
+                "the name of the queue is empty: with KAI the pods wait, and kai run counts the"
+                " label as missing",
                 "write the name of a queue",
             )
         return

@@ -23,8 +23,8 @@ REFUSED_BEYOND_KAI = frozenset(
         "queue-quota-above-limit",
     )
 )
-"""Codes of `kai lint` that our webhooks refuse, and KAI's accept. Plans leave out an object with one
-of the first four."""
+"""Codes of `kai lint` that our webhooks refuse, and KAI's accept. Plans leave out an object with
+one of the first four."""
 
 
 @dataclass(frozen=True, slots=True)
