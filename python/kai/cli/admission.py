@@ -138,8 +138,8 @@ def command(
     Pods that request a part of a GPU get what their containers need to use it.
     Objects that KAI refuses are refused, with KAI's texts. Queues are also
     refused if they are their own ancestor, if their parent does not exist, if
-    their quota is above their limit, or if they are deleted although they have
-    pods or child queues.
+    their quota is above their limit, if a duration or an amount is not valid, or
+    if they are deleted although they have pods or child queues.
     """
     from kai.service import review_objects
 

@@ -98,7 +98,7 @@ CODES = {
         "misspelt"
     ),
     "node-unknown": "a pod is on a node that is not among the given nodes: plans leave it out",
-    "queue-missing": "no queue is named",
+    "queue-missing": "no queue is named, or its name is empty",
     "queue-annotation": "the queue is set as an annotation, not as a label",
     "queue-legacy": "only the queue label of KAI before 0.6 is set",
     "queue-overruled": "the workload and its pods name different queues",
@@ -111,7 +111,9 @@ CODES = {
     "queue-parent-unknown": "a Queue's parent does not exist; an error if all queues are given",
     "queue-without-resources": "a Queue has no spec.resources: KAI's webhook refuses it",
     "queue-quantity": "an amount of a Queue is not a number, or is below 0",
-    "queue-quota-above-limit": "a Queue has a quota above its limit of a resource",
+    "queue-quota-above-limit": (
+        "a Queue has a quota above its limit of a resource: the webhook of kai refuses it"
+    ),
     "queue-in-use": "a Queue that has child queues or pods is deleted (only in the webhook)",
     "queue-limit-zero": "a Queue has no limit of a resource, which counts as 0",
     "pod-group-structure": (

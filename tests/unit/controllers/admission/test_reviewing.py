@@ -202,7 +202,11 @@ def with_odd_shapes(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def test_a_pod_of_any_shape_has_an_answer(key: str) -> None:
     annotations = {key: "0.5", "gpu-fraction-num-devices": "2", "mps": "true"}
     annotations["gpu-fraction-container-name"] = "main"
-    spec = {"volumes": [{"name": "v"}], "initContainers": [FULL], "containers": [FULL]}
+    spec: dict[str, Any] = {
+        "volumes": [{"name": "v"}],
+        "initContainers": [FULL],
+        "containers": [FULL],
+    }
     given = pod(annotations, runtimeClassName="own", **spec)
     given["object"]["metadata"] |= {
         "generateName": "p-",
