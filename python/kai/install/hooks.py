@@ -57,7 +57,8 @@ def objects(namespace: str, image: str, release: str) -> list[dict[str, Any]]:
     """The accounts with their rights, a Job for each step that belongs to a change, and a Pod for
     `helm test`. `release`: the name of the Helm release. The chart adds options
     `--program` to CHECK and TEST."""
-    changing = ",".join(phase for step, phase in PHASES.items() if step != TEST)
+    phases_of = {step: phases.split(",") for step, phases in PHASES.items() if step != TEST}
+    changing = ",".join(dict.fromkeys(phase for each in phases_of.values() for phase in each))
     made = []
     for account, rules, phases in (
         (ACCOUNT, RULES, changing),
