@@ -11,8 +11,8 @@ from typing import Any
 from uuid import uuid4
 
 import yaml
-from machine_play import Place, Scene, play
-from testcluster import ApiError, Cluster, Egress, Object, pod, temporary_cluster
+from machine_play import Scene, place_of, play
+from testcluster import ApiError, Cluster, Object, pod
 from testcluster import programs as programs_of_clusters
 
 from kai.api import keys
@@ -83,8 +83,8 @@ def rounds(
     async def scene(found: Scene) -> None:
         await story(found, Helm(found.cluster, folder), f"kai-{uuid4().hex[:8]}")
 
-    with Egress() as egress, temporary_cluster(egress.options(), programs) as cluster:
-        play(Place(cluster, egress), scene, **machine_options)
+    with place_of(programs) as place:
+        play(place, scene, **machine_options)
 
 
 async def exists(scene: Scene, kind: str, name: str, namespace: str = "") -> Object | None:

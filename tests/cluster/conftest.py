@@ -16,6 +16,7 @@ import pytest
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "conformance"), str(HERE.parent / "unit/k8s")]
 
+from machine_play import Place, place_of  # noqa: E402
 from testcluster import (  # noqa: E402
     Cluster,
     Options,
@@ -48,6 +49,14 @@ def cluster(programs: Mapping[str, Path], pytestconfig: pytest.Config) -> Iterat
     with temporary_cluster(Options(), programs) as started:
         pytestconfig.stash[running] = started
         yield started
+
+
+@pytest.fixture
+def place(programs: Mapping[str, Path]) -> Iterator[Place]:
+    """A cluster of one test, without definitions, with a way from its server to pods of a
+    machine."""
+    with place_of(programs) as found:
+        yield found
 
 
 @pytest.fixture

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from testcluster import Client, Cluster, Egress, Machine, Object, path_of, pod
+from testcluster import (
+    Client,
+    Cluster,
+    Egress,
+    Machine,
+    Object,
+    path_of,
+    pod,
+    temporary_cluster,
+)
 from testcluster import machine as of_machines
 
 OURS = "registry.example/kai-sched:test"
@@ -49,6 +59,12 @@ T4_ON_GKE = {
 class Place:
     cluster: Cluster
     egress: Egress
+
+
+@contextmanager
+def place_of(programs: Mapping[str, Path]) -> Iterator[Place]:
+    with Egress() as egress, temporary_cluster(egress.options(), programs) as cluster:
+        yield Place(cluster, egress)
 
 
 @dataclass

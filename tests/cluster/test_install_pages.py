@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from machine_play import Place, play
 from machine_play import Scene as MachineScene
 from page_play import BLOCK, HOWTO, Reader, section
-from testcluster import Admission, Cluster, Egress, Reservations, Scene, node, temporary_cluster
+from testcluster import Admission, Cluster, Reservations, Scene, node, temporary_cluster
 from testcluster import play as play_scene
 from testcluster import programs as programs_of_clusters
 from testcluster.devices import half, pods_of, reservations
@@ -21,13 +21,6 @@ from testcluster.devices import half, pods_of, reservations
 KIND, COMMON, UPGRADE = (
     (HOWTO / f"{name}.md").read_text() for name in ("install-kind", "install", "upgrade")
 )
-
-
-@pytest.fixture
-def place(programs: Mapping[str, Path]) -> Iterator[Place]:
-    """A cluster of its own: the pages begin without definitions."""
-    with Egress() as egress, temporary_cluster(egress.options(), programs) as cluster:
-        yield Place(cluster, egress)
 
 
 @pytest.mark.chart_rounds

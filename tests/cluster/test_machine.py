@@ -14,17 +14,15 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from machine_play import OURS, Place, Scene, play, program, stored, workload
+from machine_play import OURS, Place, Scene, place_of, play, program, stored, workload
 from testcluster import (
     ApiError,
-    Egress,
     Object,
     install_all,
     node,
     path_of,
     pod,
     queue,
-    temporary_cluster,
 )
 from testcluster.machine import MachineError
 from testcluster.pki import make_server
@@ -38,8 +36,8 @@ from kai.install import access, manifests, running
 
 @pytest.fixture(scope="module")
 def place(programs: Mapping[str, Path]) -> Iterator[Place]:
-    with Egress() as egress, temporary_cluster(egress.options(), programs) as cluster:
-        yield Place(cluster, egress)
+    with place_of(programs) as found:
+        yield found
 
 
 # ---- our own programs ----------------------------------------------------------------------------

@@ -5,24 +5,18 @@ in place of NVIDIA's."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from machine_play import A10, RUNTIME_CLASS, T4_ON_GKE, WITH_A_GPU, Place, Scene, play
 from page_play import HOWTO, Reader, section
-from testcluster import Egress, path_of, temporary_cluster
+from testcluster import path_of
 from testcluster import programs as programs_of_clusters
 
 pytestmark = [pytest.mark.chart_rounds, pytest.mark.timeout(600)]
 
 PAGE = (HOWTO / "from-the-posts.md").read_text()
-
-
-@pytest.fixture
-def place(programs: Mapping[str, Path]) -> Iterator[Place]:
-    with Egress() as egress, temporary_cluster(egress.options(), programs) as cluster:
-        yield Place(cluster, egress)
 
 
 @pytest.mark.parametrize(

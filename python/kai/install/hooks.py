@@ -11,6 +11,8 @@ of them is part of the release.
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from kai.api import webhooks
@@ -38,10 +40,10 @@ TEST_RULES = (
 
 CHECK, TEST = "check", "test"
 PHASES = {
-    CHECK: "pre-install,pre-upgrade",
-    "crds": "pre-install,pre-upgrade",
-    "webhooks": "pre-delete",
-    TEST: "test",
+    CHECK: ("pre-install", "pre-upgrade"),
+    "crds": ("pre-install", "pre-upgrade"),
+    "webhooks": ("pre-delete",),
+    TEST: ("test",),
 }
 """When Helm runs each step of `kai run chart-hook`."""
 _ANNOTATION, _WEIGHT = "helm.sh/hook", "helm.sh/hook-weight"
@@ -57,8 +59,8 @@ def objects(namespace: str, image: str, release: str) -> list[dict[str, Any]]:
     """The accounts with their rights, a Job for each step that belongs to a change, and a Pod for
     `helm test`. `release`: the name of the Helm release. The chart adds options
     `--program` to CHECK and TEST."""
-    phases_of = {step: phases.split(",") for step, phases in PHASES.items() if step != TEST}
-    changing = ",".join(dict.fromkeys(phase for each in phases_of.values() for phase in each))
+    of_changes = (phases for step, phases in PHASES.items() if step != TEST)
+    changing = dict.fromkeys(chain.from_iterable(of_changes))
     made = []
     for account, rules, phases in (
         (ACCOUNT, RULES, changing),
@@ -67,7 +69,7 @@ def objects(namespace: str, image: str, release: str) -> list[dict[str, Any]]:
         for each in access.objects("chart-hook", account, namespace, rules):
             _annotate(each, phases, weight=_RIGHTS_WEIGHT)
             made.append(each)
-    for step, phase in PHASES.items():
+    for step, phases in PHASES.items():
         labels = {"app.kubernetes.io/name": "kai-sched", "app.kubernetes.io/component": "hook"}
         metadata = {"name": f"kai-hook-{step}", "namespace": namespace, "labels": labels}
         pod = _pod(step, image, release)
@@ -82,13 +84,13 @@ def objects(namespace: str, image: str, release: str) -> list[dict[str, Any]]:
                 "template": template,
             }
             one = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
-        _annotate(one, phase, weight=_CHECK_WEIGHT if step == CHECK else _OTHER_WEIGHT)
+        _annotate(one, phases, weight=_CHECK_WEIGHT if step == CHECK else _OTHER_WEIGHT)
         made.append(one)
     return made
 
 
-def _annotate(manifest: dict[str, Any], phases: str, *, weight: int) -> None:
-    hook = {_ANNOTATION: phases, _WEIGHT: str(weight), **_POLICIES}
+def _annotate(manifest: dict[str, Any], phases: Iterable[str], *, weight: int) -> None:
+    hook = {_ANNOTATION: ",".join(phases), _WEIGHT: str(weight), **_POLICIES}
     manifest["metadata"] = {**manifest["metadata"], "annotations": hook}
 
 

@@ -18,14 +18,13 @@ import asyncio
 import json
 import os
 import shlex
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from chart_play import Helm
 from machine_play import DEVICE, RUNTIME_CLASS, T4_ON_GKE, WITH_A_GPU, Place, Scene, play
-from testcluster import Egress, Machine, Object, path_of, temporary_cluster
+from testcluster import Machine, Object, path_of
 from testcluster.machine import Image
 
 ROOT = Path(__file__).parents[3]
@@ -45,12 +44,6 @@ GPU_POOL: dict[str, Any] = {
     "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}],
 }
 PATIENCE_S = 300.0
-
-
-@pytest.fixture
-def place(programs: Mapping[str, Path]) -> Iterator[Place]:
-    with Egress() as egress, temporary_cluster(egress.options(), programs) as cluster:
-        yield Place(cluster, egress)
 
 
 class ZenML:

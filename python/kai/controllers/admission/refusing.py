@@ -6,7 +6,7 @@ are the reasons that depend on the installation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kai.admission import answers, gpus
@@ -22,36 +22,46 @@ from kai.errors import NotFoundError
 def refusals(pod: Mapping[str, Any], rules: Rules) -> list[str]:
     """Why KAI's webhook rejects the pod, its answer first; empty: it accepts the pod. The pod is
     checked as `mutate` returned it."""
-    return [words for words, _ in _reasons(pod, rules)]
+    return [words for words, _ in _reasons(pod, rules, _findings(pod))]
 
 
 def refusal(pod: Mapping[str, Any], rules: Rules, before: Mapping[str, Any] | None = None) -> str:
     """Our answer: KAI's, and for a wrong fraction what is wrong with it, as KAI has one sentence
     for all of them; or what is refused beyond KAI, unless the pod had it `before` its change.
     "": the pod is accepted."""
-    words, precisely = next(iter(_reasons(pod, rules)), ("", ""))
+    findings = _findings(pod)
+    words, precisely = next(iter(_reasons(pod, rules, findings)), ("", ""))
     if rules.as_kai:
         return words
     if words:
         return f"{words}: {precisely}" if precisely else words
-    there = set(_beyond_kai(before or {}, rules))
-    return next((each for each in _beyond_kai(pod, rules) if each not in there), "")
+    beyond = _beyond_kai(findings, rules)
+    if beyond and before is not None:
+        there = _beyond_kai(_findings(before), rules)
+        beyond = [each for each in beyond if each not in there]
+    return next(iter(beyond), "")
 
 
-def _beyond_kai(pod: Mapping[str, Any], rules: Rules) -> Iterator[str]:
-    for own in pods_in({**pod, "kind": "Pod"}):
-        for each in gpus.request(own):
-            if each.refused and not each.answer and each.code in rules.refused:
-                yield f"{each.message}; {each.fix}"
+def _findings(pod: Mapping[str, Any]) -> list[Finding]:
+    return [each for own in pods_in({**pod, "kind": "Pod"}) for each in gpus.request(own)]
 
 
-def _reasons(pod: Mapping[str, Any], rules: Rules) -> list[tuple[str, str]]:
+def _beyond_kai(findings: Iterable[Finding], rules: Rules) -> list[str]:
+    return [
+        f"{each.message}; {each.fix}"
+        for each in findings
+        if each.refused and not each.answer and each.code in rules.refused
+    ]
+
+
+def _reasons(
+    pod: Mapping[str, Any], rules: Rules, findings: Iterable[Finding]
+) -> list[tuple[str, str]]:
     """KAI's words, each with a more precise sentence or ""."""
     found = dict.fromkeys(_disabled(pod, rules), "")
-    for own in pods_in({**pod, "kind": "Pod"}):
-        for each in gpus.request(own):
-            if each.answer:
-                found.setdefault(each.answer, _precisely(each))
+    for each in findings:
+        if each.answer:
+            found.setdefault(each.answer, _precisely(each))
     if rules.blocks_devices:
         try:
             found |= dict.fromkeys(_of_devices(pod), "")

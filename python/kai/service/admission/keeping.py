@@ -59,13 +59,9 @@ class Keeping:
             InMemory() if options.url else InSecret(client, options.namespace, options.secret, log)
         )
         self._ours = Ours(options.namespace, options.service, options.policies, options.url)
-        self._made = {
-            each["metadata"]["name"]: each
-            for each in registrations(
-                options.namespace, Reviewed(options.rules.scheduler), options.url
-            )
-            if options.url
-        }
+        reviewed = Reviewed(options.rules.scheduler)
+        made = registrations(options.namespace, reviewed, options.url) if options.url else []
+        self._made = {each["metadata"]["name"]: each for each in made}
         self._used = (b"", b"")
         self._problem = _NOT_READ
         self._uncalled = ""  # why no API server calls this program

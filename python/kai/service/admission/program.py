@@ -50,7 +50,12 @@ class Program:
         calm = Calm(log, client.clock.monotonic, every=1.0, at_once=10)
         self.server = Server(reviews, self._tls, self.metrics, calm)
         self._keeping = Keeping(
-            *(client, options, self._tls, pems, log), is_reached=lambda: self.server.has_answered
+            client,
+            options,
+            self._tls,
+            pems,
+            log,
+            is_reached=lambda: self.server.has_answered,
         )
         self.pages = Pages(self.metrics, lambda: "", self.why_unready, snapshot=None)
         self._stops = asyncio.Event()
