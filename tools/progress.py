@@ -103,9 +103,19 @@ class Display:
             print(f"==> {self._label}: {result} after {times}", flush=True)
 
 
+def note_interrupts() -> threading.Event:
+    """The event is set by SIGINT, unless that is ignored (a job in the background). An exception
+    could be raised while subprocess holds its lock, which would never be free again."""
+    interrupted = threading.Event()
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda _number, _frame: interrupted.set())
+    return interrupted
+
+
 def run(arguments: argparse.Namespace) -> int:
     if arguments.log:
         os.makedirs(os.path.dirname(arguments.log) or ".", exist_ok=True)
+    interrupted = note_interrupts()
     start_s = time.monotonic()
     try:
         process = subprocess.Popen(
@@ -124,16 +134,15 @@ def run(arguments: argparse.Namespace) -> int:
     with open(arguments.log or os.devnull, "w", errors="replace") as log:
         output = Output(process.stdout, log, arguments.show)
         output.start()
-        try:  # around all of the loop: an interrupt may come at any point of it
-            while (status := process.poll()) is None:
-                time.sleep(POLL_S)
-                if not arguments.show:
-                    display.update(time.monotonic() - start_s, output.steps)
-        except KeyboardInterrupt:
-            process.send_signal(signal.SIGINT)
-            process.wait()
-            print(file=sys.stderr)
-            return 130
+        while (status := process.poll()) is None:
+            if interrupted.is_set():
+                process.send_signal(signal.SIGINT)
+                process.wait()
+                print(file=sys.stderr)
+                return 130
+            time.sleep(POLL_S)
+            if not arguments.show:
+                display.update(time.monotonic() - start_s, output.steps)
         output.join()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = used.ru_utime + used.ru_stime

@@ -91,18 +91,42 @@ def test_a_line_names_the_step_at_every_interval(
 
 @pytest.mark.parametrize("wait_s", [0.0, 0.013, 0.027, 0.049])
 def test_an_interrupt_at_any_time_ends_the_command(wait_s: float) -> None:
-    """An interrupt while a line was printed used to end in a traceback."""
-    process = subprocess.Popen(
+    """An interrupt while a line was printed used to end in a traceback; one while the command's
+    status was read could leave a lock that was never free again."""
+    with subprocess.Popen(
         [sys.executable, str(PROGRESS), "sleeping", "--", "sleep", "60"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    assert process.stdout is not None
-    assert re.match(r"==> sleeping", process.stdout.readline())
-    time.sleep(wait_s)
-    start = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert re.match(r"==> sleeping", process.stdout.readline())
+            time.sleep(wait_s)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert (process.returncode, err) == (130, "\n")
-    assert time.monotonic() - start < 30
+
+
+def test_an_interrupt_while_the_status_is_read_ends_the_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted_poll(process: subprocess.Popen[str]) -> int | None:
+        """As an interrupt in the middle of Popen.poll(), between taking its lock and `try`."""
+        lock = process._waitpid_lock  # type: ignore[attr-defined]
+        assert lock.acquire(timeout=5)
+        signal.raise_signal(signal.SIGINT)
+        lock.release()
+        return poll(process)
+
+    poll = subprocess.Popen.poll
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    monkeypatch.setattr(subprocess.Popen, "poll", interrupted_poll)
+    module = runpy.run_path(str(PROGRESS))
+    monkeypatch.setattr(sys, "argv", ["progress.py", "sleeping", "--", "sleep", "60"])
+    try:
+        assert module["main"]() == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
