@@ -69,6 +69,12 @@ class Output(threading.Thread):
                 sys.stdout.write(line)
                 sys.stdout.flush()
 
+    def end(self, within_s: float | None = None) -> None:
+        """Waits for the rest. A program that the command has left behind may still write."""
+        self.join(within_s)
+        if not self.is_alive():
+            self._source.close()
+
 
 class Display:
     """The line about one command, on standard output."""
@@ -138,12 +144,13 @@ def run(arguments: argparse.Namespace) -> int:
             if interrupted.is_set():
                 process.send_signal(signal.SIGINT)
                 process.wait()
+                output.end(within_s=1)
                 print(file=sys.stderr)
                 return 130
             time.sleep(POLL_S)
             if not arguments.show:
                 display.update(time.monotonic() - start_s, output.steps)
-        output.join()
+        output.end()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = used.ru_utime + used.ru_stime
     display.end(time.monotonic() - start_s, cpu_s, status == 0, arguments.always)

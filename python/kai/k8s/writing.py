@@ -110,8 +110,11 @@ class Writer:
         self._waiting[write.lane].append(item)
         self._wake()
 
-    def take_back(self, lane: Lane, chosen: Callable[[Write], bool]) -> list[Write]:
-        """Removes writes without a key that were not sent yet; their `done` is not called.
+    def take_back(
+        self, lane: Lane, chosen: Callable[[Write], bool]
+    ) -> list[tuple[Write, Done | None]]:
+        """Removes writes without a key that were not sent yet, and returns them with their `done`,
+        which is not called.
 
         A chosen write that is under way is not retried: its result is TAKEN_BACK if the server has
         not applied it, and LOST if that is unknown.
@@ -122,7 +125,7 @@ class Writer:
         taken, kept = [], deque[_Item]()
         for item in self._waiting[lane]:
             if item.write is not None and not item.write.key and chosen(item.write):
-                taken.append(item.write)
+                taken.append((item.write, item.done))
             else:
                 kept.append(item)
         if taken:

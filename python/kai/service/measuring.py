@@ -1,6 +1,6 @@
 """Sets the metrics of a service: after each turn and each write, and before each page.
 
-    measuring = Measuring(metrics, writer, reading, binder, election, queues, collecting)
+    measuring = Measuring(metrics, writer, reading, pods, election, queues, collecting)
     measuring.turned(turn)
     measuring.wrote(write, outcome, waited=0.1, took=0.02)
 
@@ -24,7 +24,7 @@ from kai.service.metrics.metrics import EVICTED_LABELS, Metrics
 from kai.service.metrics.series import Buckets
 
 if TYPE_CHECKING:
-    from kai.controllers.binding import Binder
+    from kai.controllers.pods.pods import Pods
     from kai.engine.usage import Rows
     from kai.k8s.leases import LeaderElection
     from kai.k8s.writing import Writer
@@ -73,14 +73,14 @@ class Measuring:
         metrics: Metrics,
         writer: Writer,
         reading: Reading,
-        binder: Binder,
+        pods: Pods,
         election: LeaderElection | None,
         queues: DictSink,
         collecting: Collecting,
         labels: Sequence[tuple[str, str, str]] = (),
     ) -> None:
         self._metrics, self._writer, self._reading = metrics, writer, reading
-        self._binder, self._election, self._queues = binder, election, queues
+        self._pods, self._election, self._queues = pods, election, queues
         self._collecting, self._labels = collecting, labels
         self._effects: dict[tuple[Any, ...], _Effect] = {}
         self._shares: Shares = {}
@@ -209,8 +209,8 @@ class Measuring:
         leads = election is None or election.is_leading()
         metrics.leading.set(float(leads))
         metrics.lease_failures.values = {(): float(election.failures if election else 0)}
-        metrics.under_way.set(self._binder.under_way)
-        metrics.in_doubt.set(self._binder.in_doubt)
+        metrics.under_way.set(self._pods.under_way)
+        metrics.in_doubt.set(self._pods.in_doubt)
         under_way, workers = defaultdict[str, list[float]](list), defaultdict[str, int](int)
         for write, seconds in writer.under_way():
             under_way[LANES[write.lane]].append(seconds)

@@ -21,10 +21,10 @@ from kai.api.reading import annotations_of
 from kai.api.writes import Outcome, Result, Write
 from kai.controllers import unshown, verdicts
 from kai.controllers.bind_requests import Request, Target, pod_annotations, spec_of
-from kai.controllers.bindings import Binding
-from kai.controllers.evicting import Removal
+from kai.controllers.courses import Ask
 from kai.controllers.grouper import Assignment, Decided, GroupChange, Grouper, Reference, Rules
 from kai.controllers.misfits import Misfits
+from kai.controllers.pods.decisions import Binding, Removal
 from kai.controllers.rejecting import Families, Rejections
 from kai.controllers.status import Sums
 from kai.controllers.unshown import Accepted, Unshown
@@ -95,7 +95,7 @@ class Inputs:
     the server has the API of resource claims. `answers`: to writes of earlier turns. `to_check`:
     bindings that were held back and may be outdated. `requests`: BindRequests whose pods and nodes
     must be checked. `bound`, `failed`, `refused`, `stuck`, `evicted`, `spared`: as in
-    kai.controllers.bindings.Steps. `bound_at`: the API server's time of each of `bound`, in
+    kai.controllers.pods.results. `bound_at`: the API server's time of each of `bound`, in
     seconds. `usage`: past usage of queues, if it was fetched again. `held_back`: pods whose last
     binding failed and that are not bound before a wait ends.
     """
@@ -112,7 +112,7 @@ class Inputs:
     rules: Rules | None = None
     serves_claims: bool = True
     answers: Sequence[tuple[Write, Outcome]] = ()
-    to_check: Sequence[Binding] = ()
+    to_check: Sequence[Ask] = ()
     requests: Sequence[Request] = ()
     bound: Sequence[Binding] = ()
     bound_at: Sequence[float] = ()
@@ -156,7 +156,7 @@ class Turn:
     events: list[Event] = field(default_factory=list)
     evicted: list[Mapping[str, str]] = field(default_factory=list)
     synced: frozenset[str] = frozenset()
-    to_check: Sequence[Binding] = ()
+    to_check: Sequence[Ask] = ()
     broken: Sequence[int] = ()
     targets: Sequence[tuple[Request, Target]] = ()
     gone: Sequence[tuple[str, str, str]] = ()
@@ -420,13 +420,13 @@ class Planner:
         moments = inputs.bound_at or [inputs.now_ns / 1e9] * len(inputs.bound)
         turn.waited = figures.bound((each.pod for each in inputs.bound), moments)
 
-    def _check(self, turn: Turn, to_check: Sequence[Binding]) -> None:
+    def _check(self, turn: Turn, to_check: Sequence[Ask]) -> None:
         """Decides again on bindings that were held back and do not hold any more."""
         if not to_check:
             return
         cluster, _, session = self._core
         turn.to_check = to_check
-        turn.broken = session.broken(cluster, [each.assumption for each in to_check])
+        turn.broken = session.broken(cluster, [each.about.assumption for each in to_check])
         for assumption in turn.broken:
             session.forget(cluster, assumption)
 

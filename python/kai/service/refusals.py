@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from kai.api.refusals import Refusal, refusal
 from kai.api.writes import Outcome, Result, Write
-from kai.controllers.bindings import wait_of
+from kai.controllers.pods.course import wait_of
 from kai.controllers.verdicts import Event
 from kai.service.log import Log
 

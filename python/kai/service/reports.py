@@ -24,7 +24,7 @@ from kai.service.log import Calm, Line, Log
 from kai.service.rights import Rights, right_of
 
 if TYPE_CHECKING:
-    from kai.controllers.bindings import Binding
+    from kai.controllers.pods.decisions import Binding
     from kai.k8s.clock import Clock
     from kai.k8s.leases import LeaderElection
     from kai.k8s.watching import Watch

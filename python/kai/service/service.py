@@ -13,38 +13,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import kai
-from kai.api.writes import Lane, Outcome, Read, Result, Write
-from kai.controllers.bind_requests import Request
-from kai.controllers.binding import WAIT_BEFORE_WRITING_S, Binder
-from kai.controllers.bindings import Binding, Steps
-from kai.controllers.claims import ClaimGiver
+from kai.api.writes import Lane, Outcome, Write
 from kai.controllers.grouper import Decided, Reference
 from kai.controllers.grouper.decisions import WARNING
-from kai.controllers.preparing import Giver, Preparing
 from kai.controllers.unshown import Accepted
 from kai.controllers.verdicts import Event
-from kai.controllers.volumes import Volume, VolumeGiver, volume_of
-from kai.errors import KaiError
-from kai.k8s.answers import denial
-from kai.k8s.client import USED
 from kai.k8s.events import About, Events
 from kai.k8s.leases import LeaderElection, Times
-from kai.k8s.sinks import DictSink
 from kai.k8s.writing import Writer
-from kai.service.bind_requests import BindRequests
+from kai.service.carrying_out import CarryingOut
 from kai.service.collecting import Collecting
 from kai.service.comparing import Comparing, Lost
 from kai.service.kinds import watched_by
 from kai.service.life import Life, why_unready
-from kai.service.log import Line, Log
+from kai.service.log import Log
 from kai.service.measuring import Measuring, queue_sink
 from kai.service.metrics import Metrics
 from kai.service.options import Options
@@ -53,7 +42,6 @@ from kai.service.planner import Inputs, Planner, Turn, make_core, not_used, read
 from kai.service.reading import Reading
 from kai.service.refusals import Refusals
 from kai.service.reports import Reports
-from kai.service.sharing import Sharing
 from kai.service.snapshots import archive, objects_of
 from kai.service.timekeeping import TimeKeeping
 from kai.service.usage_db import usage_db_of
@@ -73,11 +61,8 @@ IDLE_AFTER_S = 1.0
 """After this time without work the service is idle, and may collect garbage."""
 SNAPSHOT_TRIES = 3
 
-_FOR_THE_PLANNER = ("bound", "failed", "refused", "stuck", "evicted", "spared")  # of Steps
 LISTED_ANEW = ("Pod", "BindRequest", "ResourceClaim")
 """Kinds whose recent changes by the previous leader a new leader must know."""
-
-Found = TypeVar("Found")
 
 
 class Service:
@@ -102,33 +87,15 @@ class Service:
         self._changed = asyncio.Event()
         self._life = Life(self._clock, self._changed)
         self._owners = Owners(self._look_after, self._life.start, self._clock)
-        self._sharing = Sharing(options, copies_labels=client.copies_labels)
-        volumes = DictSink(keep=volume_of)
-        self._volume_giver = VolumeGiver(lambda: known(volumes), options.volume_seconds)
-        givers: list[Giver] = [self._volume_giver, ClaimGiver(), *self._sharing.givers]
-        self._preparing = Preparing(givers)
-        self._binder = Binder(
-            by=options.binding,
-            copies_labels=client.copies_labels,
-            eviction=options.eviction,
-            # Without a scheduler in this process, a pod is grouped in the cluster at once.
-            wait=WAIT_BEFORE_WRITING_S if options.has("scheduler") else 0.0,
-            pool_key=options.node_pool_key,
-            pool=options.node_pool,
-            preparing=self._preparing,
-        )
-        self._requests = BindRequests(
-            *(options, self._binder, client, self._preparing, self._do, self._send),
-            on_change=self._request_changed,
+        self._acts = CarryingOut(
+            *(options, client, self._life, self._reports, self._refusals),
+            emit=self._emit,
+            changed=self._changed,
         )
         queues = queue_sink()
         self._reading = Reading(
             *(client, core.feed, options, self._changed.set),
-            also={
-                **{"Queue": [queues], "PersistentVolume": [volumes]},
-                "PersistentVolumeClaim": [DictSink(self._storage_claim_changed, keep=version_of)],
-                **{**self._requests.sinks(), **self._planner.sinks()},
-            },
+            also={"Queue": [queues], **self._acts.sinks(), **self._planner.sinks()},
         )
         client.versions.on_back.append(self._went_back)
         self._election = self._make_election() if options.leader_elect else None
@@ -141,10 +108,11 @@ class Service:
             guard=None if self._election is None else self._election.is_leading,
             timeout=30.0 if self._election is None else self._election.write_timeout,
         )
+        self._acts.writes_with(self._writer)
         self._collecting = Collecting()
         self._comparing = self._make_comparing(core.feed)
         self._measuring = Measuring(
-            *(self.metrics, self._writer, self._reading, self._binder, self._election),
+            *(self.metrics, self._writer, self._reading, self._acts.pods, self._election),
             *(queues, self._collecting, labels),
         )
         self._usage = self._fetch_usage() if options.has("scheduler") else None
@@ -153,13 +121,7 @@ class Service:
             self._measuring.configured(read_config(options).to_json())
         self._events = self._make_events()
         self._watching: dict[str, asyncio.Task[Any]] = {}
-        self._forgotten: list[int] = []
-        self._looked_at: list[bytes] = []
         self._read_again: list[tuple[Accepted, bytes | None]] = []
-        self._to_check: list[Binding] = []
-        self._answers: list[tuple[Write, Outcome]] = []
-        self._steps = Steps()  # for the planning thread
-        self._bound_at: list[float] = []  # of the bindings in it
         self._synced: frozenset[str] = frozenset()
         self._decisions = 0
 
@@ -201,8 +163,7 @@ class Service:
         self._reports.flush()
         if left:
             self._log.warning("some writes were not finished", writes=left)
-        in_doubt = self._binder.in_doubt + self._requests.in_doubt
-        if self._election is not None and (left or in_doubt):
+        if self._election is not None and (left or self._acts.in_doubt):
             self._election.let_run_out()
         await self._life.cancel()
         self._thread.shutdown(wait=False, cancel_futures=True)
@@ -365,7 +326,7 @@ class Service:
             inputs = self._inputs()
             turn = await self._life.turn(self._thread, self._planner.turn, inputs)
             if term != self._term() or stop.is_set():
-                self._take_back(turn)
+                self._acts.not_begun(turn)
             self._apply(turn)
             wake_at = None
             if turn.wake_ns is not None:
@@ -376,7 +337,7 @@ class Service:
     async def _wait_for_changes(self, wake_at: float | None) -> None:
         now = self._clock.monotonic()
         ends = now + self._options.max_period
-        moments = [each.next_tick() for each in (self._binder, self._requests, self._preparing)]
+        moments = [self._acts.next_tick()]
         if self._usage is not None and not self._usage.is_ready():
             moments.append(self._usage.waits_until())
         for moment in (wake_at, *moments):
@@ -396,41 +357,16 @@ class Service:
             *self._client.moment(),
             plans=self._may_plan() and (self._usage is None or self._usage.is_ready()),
             ends=ends,
-            forgotten=tuple(self._forgotten),
-            looked_at=tuple(self._looked_at),
             read=tuple(self._read_again),
             owners=self._reading.take_owners(),
             rules=self._reading.take_rules(),
             serves_claims=self._reading.serves_claims,
-            answers=tuple(self._answers),
-            to_check=tuple(self._to_check),
-            requests=tuple(self._requests.take() if self._may_act() else ()),
-            bound=self._steps.bound,
-            bound_at=tuple(self._bound_at),
-            failed=self._steps.failed,
-            refused=self._steps.refused,
-            stuck=self._steps.stuck,
-            evicted=self._steps.evicted,
-            spared=self._steps.spared,
             usage=self._new_usage,
-            held_back=self._binder.held_back(),
+            **self._acts.take(may_act=self._may_act()),
         )
         self._new_usage = None
-        self._steps = Steps()
-        self._bound_at.clear()
-        self._answers.clear()
-        self._forgotten.clear()
-        self._looked_at.clear()
         self._read_again.clear()
-        self._to_check.clear()
         return inputs
-
-    def _take_back(self, turn: Turn) -> None:
-        """Nothing of it was sent: another process may have led since, or this one ends."""
-        self._forgotten += [each.assumption for each in turn.bindings]
-        self._forgotten += [each.assumption for each in turn.removals]
-        turn.bindings.clear()
-        turn.removals.clear()
 
     def _apply(self, turn: Turn) -> None:
         now = self._clock.monotonic()
@@ -438,46 +374,23 @@ class Service:
             self._collecting.read_all(now)
             self._log.info("ready")
         self._synced = turn.synced
-        for kind, name, uid in turn.gone:
-            if kind == "Pod":
-                self._binder.pod_gone(name, uid)
+        self._acts.pods_gone(turn)
         self._comparing.turned(turn)
         for accepted in turn.unshown:
             self._life.start(self._look_for(accepted))
-        self._take(now, turn.grouped)
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._client.server_time()))
-        self._do(self._binder.checked(now, stamp, turn.to_check, turn.broken))
-        self._do(self._binder.begin(now, stamp, turn.bindings, turn.removals))
-        self._do(self._binder.tick(now))
-        if self._requests.turned(now, turn):
-            self._changed.set()
-        self._sharing.turned(now, turn, self._preparing, acts=self._may_act())
-        self._preparing.tick(now)
-        self._prepare()
-        for write in turn.writes:
-            self._do(self._binder.with_name(now, write))
+        self._take(turn.grouped)
+        self._acts.turned(turn, may_act=self._may_act())
         for event in turn.events:
             self._emit(event)
         self._decisions += len(turn.bindings) + len(turn.removals)
         self._measuring.turned(turn)
         self._reports.turned(turn)
 
-    def _take(self, now: float, decided: Decided) -> None:
+    def _take(self, decided: Decided) -> None:
         self._owners.forget(decided.not_needed)
         self._owners.need(decided.needs)
         self._owners.look_again(decided.joined)
-        for name in decided.withdrawn:
-            self._binder.withdraw(name)
-        assigned = {f"{each.pod.partition('/')[0]}/{each.group}" for each in decided.assignments}
-        for change in decided.groups:
-            if change.patch is None or self._binder.is_planned(change.name):
-                self._binder.add_group(change)
-                if change.patch is None and change.name not in assigned:
-                    self._binder.create(change.name)
-            else:
-                self._writer.put(change.write(), self._answered)
-        for assignment in decided.assignments:
-            self._binder.assign(now, assignment)
+        self._acts.group(decided)
         for problem in decided.problems:
             namespace, _, name = problem.pod.partition("/")
             about = About("Pod", namespace, name, problem.uid)
@@ -494,60 +407,10 @@ class Service:
 
     # ---- writes ----------------------------------------------------------------------------------
 
-    def _do(self, steps: Steps) -> None:
-        for write in steps.writes:
-            self._writer.put(write, self._answered)
-        for binding, kind in steps.look:
-            self._life.start(self._look(binding, kind))
-        for event in steps.events:
-            self._emit(event)
-        if steps.to_check:
-            self._to_check += steps.to_check
-            self._changed.set()
-        if steps.forget:
-            self._forgotten += steps.forget
-            self._changed.set()
-        if any(getattr(steps, name) for name in _FOR_THE_PLANNER):
-            self._bound_at += [self._client.server_time()] * len(steps.bound)
-            self._reports.placed(bound=len(steps.bound), evicted=len(steps.evicted))
-            for name in _FOR_THE_PLANNER:
-                getattr(self._steps, name).extend(getattr(steps, name))
-            self._changed.set()
-        for binding, why in steps.failed:
-            self._reports.not_bound(binding, why)
-        self._log_problems(steps.problems)
-
-    def _log_problems(self, problems: Sequence[str]) -> None:
-        message = "a decision was not carried out"
-        self._reports.lines(Line("warning", message, {"why": each}) for each in problems)
-
-    def _send(self, steps: Steps) -> None:
-        """The steps of the binder role; the scheduler role sees them in the BindRequests."""
-        for write in steps.writes:
-            self._writer.put(write, self._answered)
-        for binding, kind in steps.look:
-            self._life.start(self._look(binding, kind))
-        for event in steps.events:
-            self._emit(event)
-        for binding, why in steps.failed:
-            self._reports.not_bound(binding, why)
-
     def _nodes_changed(self, nodes: Sequence[str]) -> None:
         """Called on the planning thread."""
         with contextlib.suppress(RuntimeError):  # the event loop has ended
-            self._loop.call_soon_threadsafe(self._hold, frozenset(nodes))
-
-    def _hold(self, nodes: frozenset[str]) -> None:
-        """Unsent bindings to these nodes wait until the next turn has checked them."""
-
-        def goes_there(write: Write) -> bool:
-            return isinstance(write.about, Binding) and write.about.node in nodes
-
-        unsent = self._writer.take_back(Lane.BINDING, goes_there)
-        decided = [each for each in unsent if not each.about.request]
-        self._do(self._binder.hold(nodes, decided))
-        self._preparing.hold(nodes)
-        self._requests.hold((each.about for each in unsent), nodes)
+            self._loop.call_soon_threadsafe(self._acts.hold, frozenset(nodes))
 
     def _emit(self, event: Event) -> None:
         about = About(event.kind, event.namespace, event.name, event.uid)
@@ -556,104 +419,13 @@ class Service:
             about, event.type, event.reason, event.message, event.annotations
         )
 
-    def _answered(self, write: Write, outcome: Outcome) -> None:
-        seconds = 0.0
-        if outcome.refusal is not None:
-            seconds = self._refusals.wait(write)
-        elif (missing := denial(outcome.message)) is not None and outcome.result is Result.FAILED:
-            seconds = self._reports.rights.wait(missing)
-        if seconds:
-            self._life.start(self._later(seconds, write, outcome))
-        else:
-            self._take_answer(write, outcome)
-
-    async def _later(self, seconds: float, write: Write, outcome: Outcome) -> None:
-        """The answer to a write that was not allowed: delayed until the next try."""
-        await self._clock.sleep(seconds)
-        self._take_answer(write, outcome)
-
-    def _take_answer(self, write: Write, outcome: Outcome) -> None:
-        self._answers.append((write, outcome))
-        if outcome.result is not Result.DONE and outcome.result is not Result.REPLACED:
-            self._changed.set()
-        if write.kind in USED and outcome.result is Result.DONE and outcome.body:
-            # The read may show the pod on its node before the watch does, with what it got there.
-            self._looked_at.append(outcome.body)
-        now = self._clock.monotonic()
-        self._do(self._binder.answered(now, write, outcome))
-        self._requests.answered(now, write, outcome)
-        self._preparing.answered(now, write, outcome)
-        self._prepare()
-
-    def _request_changed(self, name: str, request: Request | None) -> None:
-        self._sharing.request_changed(self._clock.monotonic(), name, request, self._preparing)
-        self._prepare()
-
-    def _prepare(self) -> None:
-        """Continues the preparation of pods before their binding."""
-        while True:
-            now, prepared = self._clock.monotonic(), self._preparing.take()
-            for write in prepared.writes:
-                self._writer.put(write, self._answered)
-            for read in prepared.reads:
-                self._life.start(self._read(read))
-            self._log_problems(prepared.problems)
-            if not prepared.has_bindings:
-                return
-            self._do(self._binder.prepared(now, prepared))
-            if self._requests.prepared(now, prepared):
-                self._changed.set()
-
-    async def _read(self, read: Read) -> None:
-        """Carries out a read for `Preparing`."""
-        name = f"{read.namespace}/{read.name or read.selector}"
-        found = await self._find(read.kind, name, partial(self._client.find, read))
-        self._preparing.read(self._clock.monotonic(), read, found)
-        self._prepare()
-
-    def _storage_claim_changed(self, kind: str, before: Any, after: Any) -> None:
-        """A pod may wait for this claim before it is bound."""
-        key = (after or before)[0]
-        self._volume_giver.changed(self._clock.monotonic(), *key)
-
-    async def _look(self, binding: Binding, kind: str) -> None:
-        """Reads the object of a binding: its pod, its node, or its BindRequest."""
-        namespace, _, name = binding.pod.partition("/")
-        if kind == "Node":
-            namespace, name = "", binding.node
-        known = f"{namespace}/{name}".lstrip("/")
-        data = await self._find(kind, known, lambda: self._client.get(kind, namespace, name))
-        now = self._clock.monotonic()
-        found = None if data is None else json.loads(data)
-        if binding.request:
-            self._requests.seen(now, binding, kind, found)
-        else:
-            # An unknown pod must arrive through the watch, so that it is grouped.
-            is_known = found is not None and found["metadata"]["uid"] == binding.uid
-            if data is not None and (kind != "Pod" or is_known):
-                self._looked_at.append(data)
-            self._do(self._binder.seen(now, binding, found))
-        self._changed.set()
-
     async def _look_for(self, accepted: Accepted) -> None:
         """Reads what was accepted, and was not shown by a watch."""
         kind, name = accepted.kind, accepted.name
         namespace, _, own = name.partition("/")
         read = partial(self._client.get, kind, namespace, own)
-        self._read_again.append((accepted, await self._find(kind, name, read)))
+        self._read_again.append((accepted, await self._acts.find(kind, name, read)))
         self._changed.set()
-
-    async def _find(self, kind: str, name: str, find: Callable[[], Awaitable[Found]]) -> Found:
-        """The result of a read; a failed one is repeated and logged."""
-        while True:
-            try:
-                found = await find()
-                break
-            except KaiError as error:
-                self._reports.not_read(kind, name, str(error))
-                await self._clock.sleep(1.0)
-        self._reports.read(kind, name.rpartition("/")[0])
-        return found
 
     def _observe(self, write: Write, outcome: Outcome, waited: float, took: float) -> None:
         self._measuring.wrote(write, outcome, waited, took)
@@ -667,15 +439,3 @@ class Service:
             await asyncio.sleep(LAG_EVERY_S)
             lag = time.perf_counter() - before - LAG_EVERY_S
             self.metrics.loop_lag.observe(max(0.0, lag))
-
-
-def version_of(manifest: Mapping[str, Any]) -> tuple[tuple[str, str], str]:
-    """Namespace and name, and version."""
-    metadata = manifest["metadata"]
-    name = (metadata.get("namespace", ""), metadata["name"])
-    return name, metadata.get("resourceVersion", "")
-
-
-def known(volumes: DictSink) -> list[Volume]:
-    """The volumes that claims can get."""
-    return [each for each in volumes.objects.values() if each is not None]

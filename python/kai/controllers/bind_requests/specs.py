@@ -10,7 +10,7 @@ from kai.api import keys
 from kai.api.names import LONGEST_LABEL, fitting
 from kai.api.writes import Lane, Write
 from kai.controllers.amounts import to_text
-from kai.controllers.bindings import Binding
+from kai.controllers.pods.decisions import Binding
 from kai.engine.values import Bind
 
 

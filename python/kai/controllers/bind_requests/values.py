@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from kai.api import keys
 from kai.api.writes import Lane, Write, delete_options
-from kai.controllers.one_binding import needs_of
+from kai.controllers.pods.decisions import needs_of
 
 SUCCEEDED, FAILED = "Succeeded", "Failed"
 _COPIED = (keys.TOPOLOGY_RANK_ANNOTATION, keys.TOPOLOGY_DOMAIN_ANNOTATION)
@@ -74,11 +74,22 @@ class Request:
         )
 
 
-def deletion(request: Request, about: Any) -> Write:
+class Target(NamedTuple):
+    """The store's facts about a BindRequest. `uid`: of the pod, "": it does not exist; `node`: the
+    pod's node. `has_node`: the selected node exists. `waits_for_volumes`: not all volumes of the
+    pod exist."""
+
+    uid: str = ""
+    node: str = ""
+    has_node: bool = False
+    waits_for_volumes: bool = False
+
+
+def deletion(request: Request) -> Write:
     """Deletes it, and no other one of its name."""
     namespace, _, name = request.name.partition("/")
     options = delete_options(request.uid)
-    return Write(Lane.BINDING, "delete", "BindRequest", namespace, name, options, about=about)
+    return Write(Lane.BINDING, "delete", "BindRequest", namespace, name, options)
 
 
 def _owner(references: Any, pod: str) -> str:

@@ -1,10 +1,10 @@
 """Resource claims of pods that are about to be bound (spec 3 D9, D10).
 
-preparing = Preparing([ClaimGiver()])
+pods = Pods(courses, reservers=[Claims()])
 """
 
 from __future__ import annotations
 
-from kai.controllers.claims.giving import ClaimGiver
+from kai.controllers.claims.reserving import Claims
 
-__all__ = ["ClaimGiver"]
+__all__ = ["Claims"]

@@ -1,9 +1,9 @@
 """Reserves devices for pods that share them (spec 6 C55-C58, spec 3 B9-B16).
 
-    devices = SharedDevices(Reservations(image="..."))
-    devices.saw(now, users, acts=True)           # pods on shared devices that changed
-    devices.give(now, binding, pod)              # a giver of kai.controllers.preparing
-    devices.of(binding)                          # the UUIDs of its devices, once it is ready
+    devices = SharedDevices(courses, problems, Reservations(image="..."))
+    devices.saw(users, acts=True)                # pods on shared devices that changed
+    devices.step(course, pod)                    # a reserver of kai.controllers.pods.course
+    devices.of(binding)                          # the UUIDs of its devices, once they are reserved
 
 A GPU group is one device of one node. A reservation pod holds it at the kubelet, and its program
 reports the device's UUID. The reservation pod is created for the first pod of the group and deleted
@@ -19,14 +19,14 @@ again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kai.api.writes import NOT_LEADING, Lane, Outcome, Read, Result, Write, delete_options
-from kai.controllers.bindings import wait_of
-from kai.controllers.one_binding import PART_OF_A_GPU, Binding
-from kai.controllers.preparing import Given, Pod
+from kai.api.writes import NOT_LEADING, Lane, Read, Result, Write, delete_options
+from kai.controllers.courses import Courses, Find, Send, Until
+from kai.controllers.pods.course import Pod, PodCourse, Refused, answer_of, wait_of
+from kai.controllers.pods.decisions import PART_OF_A_GPU, Binding
 from kai.controllers.sharing.labels import gpu_labels, group_selector
 from kai.controllers.sharing.reservation_pod import (
     Reservations,
@@ -59,7 +59,7 @@ class GpuUser(NamedTuple):
 @dataclass(slots=True, eq=False)
 class _Group:
     """`node`: "" while only BindRequests are known. `reservation`: its pod, as a watch showed it.
-    `waiting`: by pod, bindings that have or need the device. `pods`: running or starting pods in
+    `waiting`: by pod, those that have or need the device. `pods`: running or starting pods in
     the group. `is_made`: the creation of the reservation was sent, and no watch has shown it yet.
     `is_ending`: its deletion was sent. `ends`: deadline for the answer of its program; None: no
     binding waits for it, or the API server has not created it yet. `not_before`: after a failed
@@ -69,7 +69,7 @@ class _Group:
     name: str
     node: str = ""
     reservation: GpuUser | None = None
-    waiting: dict[str, Binding] = field(default_factory=dict)
+    waiting: dict[str, DevicesOfPod] = field(default_factory=dict)
     pods: dict[str, GpuUser] = field(default_factory=dict)
     tolerations: Sequence[Mapping[str, Any]] = ()
     is_made: bool = False
@@ -92,6 +92,11 @@ class _Group:
     def is_empty(self) -> bool:
         return not (self.waiting or self.pods or self.reservation or self.is_made)
 
+    @property
+    def pods_waiting(self) -> Sequence[tuple[str, str]]:
+        """Name and UID of each."""
+        return [each.binding.key for each in self.waiting.values()]
+
     def pause(self, now: float) -> None:
         """A write failed; it is retried later."""
         self.not_before = now + wait_of(self.failures)
@@ -99,22 +104,28 @@ class _Group:
 
 
 class SharedDevices:
-    """A giver. `reservations`: the settings and the time limit of reservation pods.
-    `copies_labels`: the API server copies labels of a Binding to its pod; otherwise a patch sets
-    them before."""
+    """A reserver. `problems`: gets sentences for the log. `reservations`: the settings and the time
+    limit of reservation pods. `copies_labels`: the API server copies labels of a Binding to its
+    pod; otherwise a patch sets them before."""
 
     what = PART_OF_A_GPU
 
-    def __init__(self, reservations: Reservations, *, copies_labels: bool = True) -> None:
-        self._reservations, self._copies_labels = reservations, copies_labels
+    def __init__(
+        self,
+        courses: Courses,
+        problems: Callable[[str], None],
+        reservations: Reservations,
+        *,
+        copies_labels: bool = True,
+    ) -> None:
+        self.courses, self.copies_labels = courses, copies_labels
+        self._problem, self._reservations = problems, reservations
         self._groups: dict[str, _Group] = {}
         self._of_pod: dict[str, GpuUser] = {}  # the last state in a watch
         self._on_node: dict[str, dict[str, None]] = {}  # the groups of each node
         self._requests: dict[str, Sequence[str]] = {}  # groups of open BindRequests
         self._wanted: Counter[str] = Counter()  # by group, the number of BindRequests that name it
-        self._served: dict[str, list[str]] = {}  # the devices of bindings that are ready
         self._timers = Timers()  # of groups with a next step at a known time
-        self._labelled: set[str] = set()  # pods whose labels exist or are being written
         self._acts = self._is_scaling_up = False
 
     def __len__(self) -> int:
@@ -122,7 +133,7 @@ class SharedDevices:
         return len(self._groups)
 
     def of(self, binding: Binding) -> list[str]:
-        """The UUIDs of the devices of a ready binding, in the order of its groups."""
+        """The UUIDs of the devices of a binding that has them, in the order of its groups."""
         return [self._groups[group].device for group in _groups_of(binding)]
 
     # ---- what happens ----------------------------------------------------------------------------
@@ -132,7 +143,7 @@ class SharedDevices:
         device is reserved (spec 3 B10)."""
         self._is_scaling_up = is_scaling_up
 
-    def saw(self, now: float, users: Iterable[GpuUser], *, acts: bool) -> Given:
+    def saw(self, users: Iterable[GpuUser], *, acts: bool) -> None:
         """Pods on shared devices changed or were deleted. `acts`: this process manages reservations
         and has read all pods and BindRequests: it deletes reservations that nothing needs."""
         touched: dict[str, None] = {}
@@ -151,16 +162,15 @@ class SharedDevices:
         if acts and not self._acts:
             touched = dict.fromkeys(self._groups)
         self._acts = acts
-        return self._settle(now, touched)
+        self._settle(touched)
 
-    def pod_gone(self, now: float, pod: str, uid: str) -> Given:
+    def pod_gone(self, pod: str, uid: str) -> None:
         """A pod of ours is gone; maybe no watch ever showed it in its groups."""
         known = self._of_pod.get(pod)
-        if known is None or known.uid != uid:
-            return Given()
-        return self.saw(now, [GpuUser(pod)], acts=self._acts)
+        if known is not None and known.uid == uid:
+            self.saw([GpuUser(pod)], acts=self._acts)
 
-    def request_changed(self, now: float, name: str, groups: Sequence[str]) -> Given:
+    def request_changed(self, name: str, groups: Sequence[str]) -> None:
         """An open BindRequest keeps its reservations. `groups`: empty if it is over or deleted."""
         before = self._requests.pop(name, ())
         if groups:
@@ -170,130 +180,79 @@ class SharedDevices:
         left = [each for each in before if not self._wanted[each]]
         for group in left:
             del self._wanted[group]
-        return self._settle(now, left)
+        self._settle(left)
 
-    # ---- a giver ---------------------------------------------------------------------------------
+    def tick(self) -> None:
+        now = self.courses.now
+        for name in list(self._timers.pop(now)):
+            group = self._groups.get(name)
+            if group is None:
+                continue
+            if group.ends is not None and now >= group.ends:
+                self._give_up(group)
+            elif group.not_before is not None and now >= group.not_before:
+                group.not_before = None
+                self._settle([name])
+            elif group.shown_by is not None and now >= group.shown_by:
+                group.shown_by = now + 2 * READ_AFTER_S
+                self._look_for_result(group)
+            self._time(group)
+
+    def next_tick(self) -> float | None:
+        return self._timers.next()
+
+    # ---- a reserver ------------------------------------------------------------------------------
 
     def needs(self, binding: Binding) -> bool:
         return PART_OF_A_GPU in binding.needs
 
-    def give(self, now: float, binding: Binding, pod: Pod) -> Given:
-        groups = _groups_of(binding)
-        if not groups:
-            why = "no SelectedGPUGroups for fractional pod: invalid binding request"
-            return Given(failed=[(binding, why)])
-        for name in groups:
+    def step(self, course: PodCourse, pod: Pod) -> DevicesOfPod:
+        return DevicesOfPod(self, course, pod.get("spec", {}).get("tolerations") or ())
+
+    def enter(self, step: DevicesOfPod) -> None:
+        """The pod needs the devices of its groups."""
+        for name in step.groups:
             group = self._group(name)
-            self._place(group, binding.node)
-            group.waiting[binding.pod] = binding
-            if not group.tolerations:
-                group.tolerations = pod.get("spec", {}).get("tolerations") or ()
+            self._place(group, step.binding.node)
+            group.waiting[step.binding.pod] = step
+            group.tolerations = group.tolerations or step.tolerations
             if not group.is_made:
-                self._begin_to_wait(now, group)
-        return self._settle(now, groups)
+                self._begin_to_wait(group)
+        self._settle(step.groups)
+
+    def leave(self, step: DevicesOfPod) -> None:
+        """The pod is not bound."""
+        for name in step.groups:
+            group = self._groups.get(name)
+            if group is not None and group.waiting.get(step.binding.pod) is step:
+                del group.waiting[step.binding.pod]
+                self._stop_waiting(group)
+        self._settle(step.groups)
+
+    def occupy(self, step: DevicesOfPod) -> None:
+        """The pod is bound."""
+        binding = step.binding
+        user = GpuUser(binding.pod, binding.uid, binding.node, step.groups, "Pending")
+        shown = self._of_pod.setdefault(binding.pod, user)
+        for name in step.groups:
+            group = self._group(name)
+            group.waiting.pop(binding.pod, None)
+            if shown is user:  # until a watch shows it
+                group.pods[binding.pod] = user
+            self._stop_waiting(group)
 
     def waits_for(self, binding: Binding) -> str:
         """The first of its groups without a device counts."""
         groups = (self._groups.get(name) for name in _groups_of(binding))
         group = next((each for each in groups if each is not None and not each.device), None)
         if group is None:
-            return "the labels of its GPUs" if not self._copies_labels else self.what
+            return "the labels of its GPUs" if not self.copies_labels else self.what
         name = f"{self._reservations.namespace}/{reservation_name(group.node, group.name)}"
         if group.reservation is not None or group.is_made:
             return f"the reservation pod {name} to report its GPU"
         if self._is_being_freed(group.node):
             return f"a GPU of node {group.node} that is about to be free"
         return f"the creation of the reservation pod {name}"
-
-    def take_back(self, binding: Binding) -> Given:
-        given = Given()
-        self._served.pop(binding.pod, None)
-        if binding.pod in self._labelled:
-            self._labelled.discard(binding.pod)
-            given.writes.append(_label(binding, dict.fromkeys(gpu_labels(binding.spec)), None))
-        groups = _groups_of(binding)
-        for name in groups:
-            group = self._groups.get(name)
-            known = None if group is None else group.waiting.get(binding.pod)
-            if group is not None and known is not None and known.uid == binding.uid:
-                del group.waiting[binding.pod]
-                if not group.waiting:
-                    group.ends = None
-                    self._time(group)
-        given.add(self._settle(None, groups))
-        return given
-
-    def keep(self, binding: Binding) -> None:
-        self._labelled.discard(binding.pod)
-        self._served.pop(binding.pod, None)
-        groups = _groups_of(binding)
-        user = GpuUser(binding.pod, binding.uid, binding.node, groups, "Pending")
-        shown = self._of_pod.setdefault(binding.pod, user)
-        for name in groups:
-            group = self._group(name)
-            group.waiting.pop(binding.pod, None)
-            if shown is user:  # until a watch shows it
-                group.pods[binding.pod] = user
-            if not group.waiting:
-                group.ends = None
-                self._time(group)
-
-    def answered(self, now: float, write: Write, outcome: Outcome) -> Given:
-        about = write.about
-        if isinstance(about, _Creation):
-            return self._created(now, about.group, outcome)
-        if isinstance(about, _Deletion):
-            return self._deleted(now, about, outcome)
-        if isinstance(about, _Labelling):
-            if outcome.result is Result.DONE:
-                return Given(ready=[about.binding])
-            self._labelled.discard(about.binding.pod)
-            return Given(failed=[(about.binding, _why(about.binding, "", outcome))])
-        return Given()
-
-    def read(self, now: float, read: Read, found: Any) -> Given:
-        if not isinstance(read.about, _Look):
-            return Given()
-        group = self._groups.get(read.about.group)
-        if group is None:
-            return Given()
-        group.is_read = False
-        group.not_before = now + LOOK_AGAIN_S
-        self._time(group)
-        given = Given()
-        if any(each["metadata"]["namespace"] == self._reservations.namespace for each in found):
-            return given  # no watch has shown it yet
-        if group.is_made and group.shown_by is not None:
-            group.is_made, group.not_before, group.shown_by = False, None, None
-            given.problems.append(f"the reservation of GPU group {group.name} was not created")
-            given.add(self._settle(now, [group.name]))
-            return given
-        if group.reservation is None and not group.is_made:
-            for name in _placed(group):
-                given.writes.append(_pod_deletion(group.pods[name]))
-                why = f"its GPU reservation on node {group.pods[name].node} no longer exists"
-                given.problems.append(f"Pod {name} is deleted: {why}")
-        return given
-
-    def tick(self, now: float) -> Given:
-        given = Given()
-        for name in list(self._timers.pop(now)):
-            group = self._groups.get(name)
-            if group is None:
-                continue
-            if group.ends is not None and now >= group.ends:
-                self._give_up(group, given)
-            elif group.not_before is not None and now >= group.not_before:
-                group.not_before = None
-                given.add(self._settle(now, [name]))
-            elif group.shown_by is not None and now >= group.shown_by:
-                group.shown_by = now + 2 * READ_AFTER_S
-                self._look_for_result(now, group, given)
-            self._time(group)
-        return given
-
-    def next_tick(self) -> float | None:
-        return self._timers.next()
 
     # ---- inside ----------------------------------------------------------------------------------
 
@@ -332,10 +291,13 @@ class SharedDevices:
         if group.reservation is not None and group.reservation.name == before.name:
             group.reservation, group.is_ending, group.shown_by = None, False, None
 
-    def _settle(self, now: float | None, groups: Iterable[str]) -> Given:
-        """Takes the next steps for these groups. Without a time, nothing new starts for waiting
-        pods; the next tick does that."""
-        given = Given()
+    def _stop_waiting(self, group: _Group) -> None:
+        if not group.waiting:
+            group.ends = None
+            self._time(group)
+
+    def _settle(self, groups: Iterable[str]) -> None:
+        """Takes the next steps for these groups."""
         for name in groups:
             group = self._groups.get(name)
             if group is None:
@@ -343,161 +305,153 @@ class SharedDevices:
             if group.is_empty:
                 self._drop(group)
             elif self._acts:
-                self._settle_one(now, group, given)
+                self._settle_one(group)
                 self._time(group)
-        return given
 
-    def _settle_one(self, now: float | None, group: _Group, given: Given) -> None:
-        held = group.reservation
-        has_lost = not group.device and self._lose(group, given)
-        may_try = group.not_before is None or (now is not None and now >= group.not_before)
+    def _settle_one(self, group: _Group) -> None:
+        held, now = group.reservation, self.courses.now
+        has_lost = not group.device and self._lose(group)
+        may_try = group.not_before is None or now >= group.not_before
         if held is None:
             if not may_try or group.is_made:
                 return
             if _placed(group):
-                self._look(group, given)
-            elif has_lost:
-                return
-            elif group.waiting and now is not None:
-                self._reserve(group, given)
+                self._look(group)
+            elif not has_lost and group.waiting:
+                self._reserve(group)
         elif held.phase in _ENDED:
             if may_try and not held.is_leaving:
-                self._delete(group, given)
-            for binding in list(group.waiting.values()):
-                why = f"GPU reservation pod {held.name} has failed on node {held.node}"
-                given.failed.append((binding, _text(binding, group.name, why)))
+                self._delete(group)
+            self._fail(group, f"GPU reservation pod {held.name} has failed on node {held.node}")
         elif group.waiting:
             if group.device:
                 group.ends = None
-            elif now is not None:
-                self._begin_to_wait(now, group)
-            for binding in list(group.waiting.values()):
-                self._finish(binding, given)
+            else:
+                self._begin_to_wait(group)
+            for step in group.waiting.values():
+                step.until.wake()
         elif not group.pods and not held.is_leaving and may_try and not self._wanted[group.name]:
-            self._delete(group, given)
+            self._delete(group)
 
-    def _lose(self, group: _Group, given: Given) -> bool:
+    def _fail(self, group: _Group, why: str) -> None:
+        """The pods that wait for the device, or have it and are not bound, are not bound."""
+        for step in group.waiting.values():
+            step.course.fail(_text(step.binding, group.name, why) if why else "")
+
+    def _lose(self, group: _Group) -> bool:
         """Whether bindings have the device of a group whose reservation is gone. These bindings
         fail; pods whose binding was sent are deleted when they are on the node, and get no other
         device until then."""
-        lost = [each for each in group.waiting.values() if each.pod in self._served]
-        why = "the GPU reservation pod no longer exists"
-        given.failed += ((each, _text(each, group.name, why)) for each in lost)
+        lost = [each for each in group.waiting.values() if each.has_devices]
+        for each in lost:
+            why = "the GPU reservation pod no longer exists"
+            each.course.fail(_text(each.binding, group.name, why))
         return bool(lost)
 
-    def _begin_to_wait(self, now: float, group: _Group) -> None:
+    def _begin_to_wait(self, group: _Group) -> None:
         if group.ends is None:
-            group.ends = now + self._reservations.timeout
+            group.ends = self.courses.now + self._reservations.timeout
 
     def _is_being_freed(self, node: str) -> bool:
         """Whether a device of the node is about to be released: the kubelet may have no other
         one."""
         return any(self._groups[name].is_ending for name in self._on_node.get(node, ()))
 
-    def _finish(self, binding: Binding, given: Given) -> None:
-        """The pod continues when all its devices are known."""
-        devices = self.of(binding)
-        if not all(devices) or binding.pod in self._served:
-            return
-        self._served[binding.pod] = devices
-        if self._copies_labels:
-            given.ready.append(binding)
-        elif binding.pod not in self._labelled:
-            self._labelled.add(binding.pod)
-            about = _Labelling(binding)
-            given.writes.append(_label(binding, gpu_labels(binding.spec), about))
-
-    def _reserve(self, group: _Group, given: Given) -> None:
+    def _reserve(self, group: _Group) -> None:
         if self._is_scaling_up:
-            waiting = group.waiting.values()
-            given.failed += ((each, _text(each, group.name, SCALING_UP)) for each in waiting)
+            self._fail(group, SCALING_UP)
         elif not self._is_being_freed(group.node):
-            self._create(group, given)
+            group.is_made, group.not_before, group.shown_by = True, None, None
+            group.ends = None  # its time starts with the answer, as it may wait long to be sent
+            self.courses.start(self._create(group))
 
-    def _create(self, group: _Group, given: Given) -> None:
-        group.is_made, group.not_before, group.shown_by = True, None, None
-        group.ends = None  # its time starts with the answer, as it may wait long to be sent
+    async def _create(self, group: _Group) -> None:
         body = reservation_pod(group.node, group.name, group.tolerations, self._reservations)
-        metadata = body["metadata"]
-        given.writes.append(
-            Write(
-                *(Lane.BINDING, "create", "Pod", metadata["namespace"], metadata["name"], body),
-                about=_Creation(group),
-            )
-        )
-
-    def _created(self, now: float, group: _Group, outcome: Outcome) -> Given:
-        given = Given()
-        result = outcome.result
-        if result in (Result.DONE, Result.CONFLICT, Result.REPLACED):
+        where = body["metadata"]["namespace"], body["metadata"]["name"]
+        write = Write(Lane.BINDING, "create", "Pod", *where, body, about=_Wanted(group))
+        outcome = await Send(write)
+        if outcome.result in (Result.DONE, Result.CONFLICT, Result.REPLACED):
             # A conflict: it exists, and a watch will show it.
-            group.shown_by = now + READ_AFTER_S
-            self._time(group)
+            group.shown_by = self.courses.now + READ_AFTER_S
             if group.waiting and not group.device:
-                self._begin_to_wait(now, group)
-                self._time(group)
-            return given
+                self._begin_to_wait(group)
+            self._time(group)
+            return
         group.is_made = False
-        may_come = result in (Result.FAILED, Result.LOST) and outcome.reason != NOT_LEADING
-        if may_come and outcome.refusal is None:
-            group.pause(now)
+        may_come = outcome.result in (Result.FAILED, Result.LOST)
+        if outcome.reason == NOT_LEADING:
+            self._fail(group, "")
+        elif may_come and outcome.refusal is None:
+            group.pause(self.courses.now)
         else:
-            for binding in group.waiting.values():
-                given.failed.append((binding, _why(binding, group.name, outcome)))
+            self._fail(group, answer_of(outcome))
         self._time(group)
-        return given
 
-    def _delete(self, group: _Group, given: Given) -> None:
+    def _delete(self, group: _Group) -> None:
         held = group.reservation
         assert held is not None
         if not group.is_ending:
             group.is_ending, group.not_before = True, None
-            given.writes.append(_deletion(held, _Deletion(group, held.uid)))
+            self.courses.start(self._end(group, held))
 
-    def _deleted(self, now: float, deletion: _Deletion, outcome: Outcome) -> Given:
-        group, held = deletion.group, deletion.group.reservation
-        if held is None or held.uid != deletion.uid:
-            return Given()
+    async def _end(self, group: _Group, held: GpuUser) -> None:
+        outcome = await Send(_deletion(held))
+        if group.reservation is None or group.reservation.uid != held.uid:
+            return
         if outcome.result in (Result.DONE, Result.GONE):
-            group.shown_by = now + READ_AFTER_S
-            self._time(group)
-            return Given()
-        group.is_ending = False
-        group.pause(now)
+            group.shown_by = self.courses.now + READ_AFTER_S
+        else:
+            group.is_ending = False
+            group.pause(self.courses.now)
         self._time(group)
-        return Given()
 
-    def _give_up(self, group: _Group, given: Given) -> None:
+    def _give_up(self, group: _Group) -> None:
         """The program did not answer in time (spec 3 B12)."""
         group.ends = None
         name = f"{self._reservations.namespace}/{reservation_name(group.node, group.name)}"
-        why = f"failed waiting for GPU reservation pod to allocate: {name}"
         held = group.reservation
         if held is not None and not held.is_leaving:
-            self._delete(group, given)
+            self._delete(group)
         group.is_made = False
-        for binding in group.waiting.values():
-            given.failed.append((binding, _text(binding, group.name, why)))
+        self._fail(group, f"failed waiting for GPU reservation pod to allocate: {name}")
 
-    def _look(self, group: _Group, given: Given) -> None:
+    def _look(self, group: _Group) -> None:
         if not group.is_read:
             group.is_read = True
-            given.reads.append(
-                Read(
-                    *("Pod", self._reservations.namespace),
-                    selector=group_selector(group.name),
-                    about=_Look(group.name),
-                )
-            )
+            self.courses.start(self._read(group))
 
-    def _look_for_result(self, now: float, group: _Group, given: Given) -> None:
+    async def _read(self, group: _Group) -> None:
+        """Whether its reservation exists."""
+        selector = group_selector(group.name)
+        found = await Find(Read("Pod", self._reservations.namespace, selector=selector))
+        if self._groups.get(group.name) is not group:
+            return
+        group.is_read = False
+        group.not_before = self.courses.now + LOOK_AGAIN_S
+        self._time(group)
+        if any(each["metadata"]["namespace"] == self._reservations.namespace for each in found):
+            return  # no watch has shown it yet
+        if group.is_made and group.shown_by is not None:
+            group.is_made, group.not_before, group.shown_by = False, None, None
+            self._problem(f"the reservation of GPU group {group.name} was not created")
+            self._settle([group.name])
+        elif group.reservation is None and not group.is_made:
+            for name in _placed(group):
+                self.courses.start(self._delete_user(group.pods[name]))
+
+    async def _delete_user(self, user: GpuUser) -> None:
+        why = f"its GPU reservation on node {user.node} no longer exists"
+        self._problem(f"Pod {user.name} is deleted: {why}")
+        await Send(_pod_deletion(user))
+
+    def _look_for_result(self, group: _Group) -> None:
         """An accepted creation or deletion that no watch has shown: the creation is looked for, the
         deletion repeated."""
         if group.is_made and group.reservation is None:
-            self._look(group, given)
+            self._look(group)
         elif group.is_ending:
             group.is_ending, group.shown_by = False, None
-            given.add(self._settle(now, [group.name]))
+            self._settle([group.name])
 
     def _time(self, group: _Group) -> None:
         """Sets the timer of the group."""
@@ -510,35 +464,59 @@ class SharedDevices:
             self._timers.clear(group.name)
 
 
+class DevicesOfPod:
+    """A step. `until`: it waits for its devices. `has_devices`: they are known, and the pod is not
+    bound."""
+
+    def __init__(
+        self, devices: SharedDevices, course: PodCourse, tolerations: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self._devices = devices
+        self.course, self.binding = course, course.binding
+        self.groups, self.tolerations = _groups_of(course.binding), tolerations
+        self.until = Until()
+        self.has_devices = self._is_labelled = False
+
+    @property
+    def waits_for(self) -> str:
+        return self._devices.waits_for(self.binding)
+
+    async def reserve(self) -> None:
+        if not self.groups:
+            raise Refused("no SelectedGPUGroups for fractional pod: invalid binding request")
+        self._devices.enter(self)
+        while not all(self._devices.of(self.binding)):
+            self.until = Until()
+            await self.until
+        self.has_devices = True
+        if self._devices.copies_labels:
+            return
+        self._is_labelled = True
+        outcome = await Send(_label(self.course, gpu_labels(self.binding.spec)))
+        if outcome.result is not Result.DONE:
+            self._is_labelled = False
+            is_led = outcome.reason != NOT_LEADING
+            raise Refused(_text(self.binding, "", answer_of(outcome)) if is_led else "")
+
+    async def unreserve(self) -> None:
+        self._devices.leave(self)
+        if self._is_labelled:
+            await Send(_label(self.course, dict.fromkeys(gpu_labels(self.binding.spec))))
+
+    def keep(self) -> None:
+        self._devices.occupy(self)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class _Creation:
+class _Wanted:
+    """What a creation is about: the pods that wait for it, while it waits itself."""
+
     group: _Group
 
     @property
     def pods(self) -> Sequence[tuple[str, str]]:
-        """The pods that wait for the write (kai.api.writes)."""
-        return [each.key for each in self.group.waiting.values()]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Deletion:
-    group: _Group
-    uid: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Labelling:
-    binding: Binding
-
-    @property
-    def pods(self) -> Sequence[tuple[str, str]]:
-        """The pods that wait for the write (kai.api.writes)."""
-        return self.binding.pods
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    group: str
+        """As in kai.api.writes."""
+        return self.group.pods_waiting
 
 
 def _groups_of(binding: Binding) -> list[str]:
@@ -556,24 +534,18 @@ def _text(binding: Binding, group: str, why: str) -> str:
     return f"failed to reserve GPUs for pod <{binding.pod}>{where}: {why}"
 
 
-def _why(binding: Binding, group: str, outcome: Outcome) -> str:
-    """Why the binding fails; "" if another process leads."""
-    if outcome.reason == NOT_LEADING:
-        return ""
-    return _text(binding, group, outcome.message or "the API server did not answer")
-
-
-def _label(binding: Binding, labels: Mapping[str, str | None], about: Any) -> Write:
-    where = (binding.namespace, binding.own_name)
+def _label(course: PodCourse, labels: Mapping[str, str | None]) -> Write:
+    binding = course.binding
     body = {"metadata": {"uid": binding.uid, "labels": dict(labels)}}
-    return Write(Lane.BINDING, "patch", "Pod", *where, body, "status", about=about)
+    where = (binding.namespace, binding.own_name, body)
+    return Write(Lane.BINDING, "patch", "Pod", *where, "status", about=course)
 
 
-def _deletion(user: GpuUser, about: Any) -> Write:
+def _deletion(user: GpuUser) -> Write:
     """Deletes a reservation pod at once."""
     namespace, _, name = user.name.partition("/")
     options = delete_options(user.uid, gracePeriodSeconds=0)
-    return Write(Lane.BINDING, "delete", "Pod", namespace, name, options, about=about)
+    return Write(Lane.BINDING, "delete", "Pod", namespace, name, options)
 
 
 def _pod_deletion(user: GpuUser) -> Write:

@@ -13,7 +13,14 @@ from kai.controllers.verdicts import Condition
 BOUND = "PodBound"
 
 
-def status_write(request: Request, status: Mapping[str, Any], about: Any) -> Write:
+def has_status(request: Request, status: Mapping[str, Any]) -> bool:
+    """Whether the BindRequest has this status, as far as a binder writes it."""
+    attempts = status.get("failedAttempts", request.attempts)
+    wanted = status["phase"], status.get("reason"), attempts
+    return (request.phase, request.reason or None, request.attempts) == wanted
+
+
+def status_write(request: Request, status: Mapping[str, Any]) -> Write:
     """The patch names the version that was read: a new BindRequest of the name must not get the
     status of the previous one."""
     namespace, _, name = request.name.partition("/")
@@ -21,11 +28,10 @@ def status_write(request: Request, status: Mapping[str, Any], about: Any) -> Wri
     return Write(
         *(Lane.CONDITION, "patch", "BindRequest", namespace, name, body, "status"),
         key=f"status-of-bind-request/{request.name}",
-        about=about,
     )
 
 
-def condition_write(pod: str, uid: str, condition: Condition, stamp: str, about: Any) -> Write:
+def condition_write(pod: str, uid: str, condition: Condition, stamp: str) -> Write:
     """`stamp`: RFC 3339."""
     namespace, _, name = pod.partition("/")
     entry = {"type": BOUND, **condition._asdict(), "lastTransitionTime": stamp}
@@ -34,7 +40,6 @@ def condition_write(pod: str, uid: str, condition: Condition, stamp: str, about:
         *(Lane.CONDITION, "patch", "Pod", namespace, name, body, "status"),
         patch_type="strategic",
         key=f"bound-condition-of-pod/{pod}",
-        about=about,
     )
 
 

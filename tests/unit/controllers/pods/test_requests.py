@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 from made import request
+from played import Scheduler, Steps
 
 import kai
 from kai.api import keys
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.bind_requests import Request, Target, spec_of
-from kai.controllers.binding import Binder
-from kai.controllers.bindings import Binding, Steps
 from kai.controllers.grouper import GroupChange
+from kai.controllers.pods.decisions import Binding
 from kai.engine.claims import Device
 from kai.engine.values import Bind, NumaZone
 
@@ -25,8 +25,8 @@ STAMP = "2026-01-01T00:00:00Z"
 THERE = Target("uid-a-0", "", has_node=True)
 
 
-def binder(**options: Any) -> Binder:
-    return Binder(by="bind-requests", **options)
+def binder(**options: Any) -> Scheduler:
+    return Scheduler(by="bind-requests", **options)
 
 
 def binding(name: str = "a-0", node: str = "n1", **more: Any) -> Binding:
@@ -34,11 +34,11 @@ def binding(name: str = "a-0", node: str = "n1", **more: Any) -> Binding:
     return Binding(f"team/{name}", f"uid-{name}", node, **options)
 
 
-def shown(to: Binder, now: float = 1.0, **status: Any) -> Steps:
+def shown(to: Scheduler, now: float = 1.0, **status: Any) -> Steps:
     return to.request_seen(now, Request.of(request(**status)))
 
 
-def checked(by: Binder, now: float, target: Target = THERE) -> Steps:
+def checked(by: Scheduler, now: float, target: Target = THERE) -> Steps:
     """Answers all its checks."""
     steps = Steps()
     for each in by.requests_to_check(now):
@@ -53,11 +53,11 @@ def names(steps: Steps) -> list[str]:
     return [f"{each.verb} {each.kind}" for each in steps.writes]
 
 
-def begin(by: Binder, *bindings: Binding, now: float = 0.0) -> Steps:
+def begin(by: Scheduler, *bindings: Binding, now: float = 0.0) -> Steps:
     return by.begin(now, STAMP, bindings, ())
 
 
-def created(by: Binder) -> Write:
+def created(by: Scheduler) -> Write:
     [write] = begin(by, binding()).writes
     return write
 
@@ -170,28 +170,28 @@ def test_a_finished_request_of_an_earlier_process_writes_nothing() -> None:
 
 def test_a_creation_without_an_answer_that_happened() -> None:
     by = binder()
-    [(looked_at, kind)] = by.answered(1, created(by), LOST).look
-    assert kind == "BindRequest"
+    [read] = by.answered(1, created(by), LOST).look
+    assert read.kind == "BindRequest"
     assert by.in_doubt == 1
-    assert by.seen(2, looked_at, request()) == Steps()
+    assert by.seen(2, read, request()) == Steps()
     assert by.in_doubt == by.under_way == 0
 
 
 def test_a_creation_without_an_answer_that_did_not_happen_is_repeated() -> None:
     by = binder()
-    [(looked_at, _)] = by.answered(1, created(by), LOST).look
-    [again] = by.seen(2, looked_at, None).writes
+    [read] = by.answered(1, created(by), LOST).look
+    [again] = by.seen(2, read, None).writes
     assert isinstance(again.body, dict)
     assert again.body["spec"]["selectedNode"] == "n1"
-    [(looked_at, _)] = by.answered(3, again, CONFLICT).look  # it came late
-    assert by.seen(3, looked_at, request()) == Steps()
+    [read] = by.answered(3, again, CONFLICT).look  # it came late
+    assert by.seen(3, read, request()) == Steps()
     assert by.in_doubt == 0
 
 
 def test_an_existing_request_for_the_pod_is_kept() -> None:
     by = binder()
-    [(looked_at, _)] = by.answered(1, created(by), CONFLICT).look
-    steps = by.seen(1, looked_at, request(node="n2"))
+    [read] = by.answered(1, created(by), CONFLICT).look
+    steps = by.seen(1, read, request(node="n2"))
     assert steps == Steps()
     assert by.tick(2).forget == [7]
 
@@ -199,16 +199,16 @@ def test_an_existing_request_for_the_pod_is_kept() -> None:
 def test_another_request_with_the_name_ends_the_doubt() -> None:
     """The name is in use, so the creation under way has no effect."""
     by = binder()
-    [(looked_at, _)] = by.answered(1, created(by), LOST).look
-    by.seen(1, looked_at, request(node="n2"))
+    [read] = by.answered(1, created(by), LOST).look
+    by.seen(1, read, request(node="n2"))
     assert by.in_doubt == 0
 
 
 def test_a_stale_request_with_the_name_is_deleted_and_the_pod_planned_again() -> None:
     for found in (request(phase="Failed"), request(owner="earlier")):
         by = binder()
-        [(looked_at, _)] = by.answered(1, created(by), CONFLICT).look
-        steps = by.seen(1, looked_at, found)
+        [read] = by.answered(1, created(by), CONFLICT).look
+        steps = by.seen(1, read, found)
         assert names(steps) == ["delete BindRequest"]
         [write] = steps.writes
         assert isinstance(write.body, dict)
@@ -219,13 +219,15 @@ def test_a_stale_request_with_the_name_is_deleted_and_the_pod_planned_again() ->
 
 def test_a_deleted_stale_request_does_not_end_the_doubt() -> None:
     by = binder()
-    [(looked_at, _)] = by.answered(1, created(by), LOST).look
-    assert names(by.seen(1, looked_at, request(phase="Failed"))) == ["delete BindRequest"]
+    [read] = by.answered(1, created(by), LOST).look
+    [write] = by.seen(1, read, request(phase="Failed")).writes
+    assert (write.verb, write.kind) == ("delete", "BindRequest")
+    by.answered(1, write, DONE)
     due = by.next_tick()
     assert due is not None
     steps = by.tick(due)
     assert steps.forget == []
-    assert steps.look == [(looked_at, "BindRequest")]
+    assert [each.kind for each in steps.look] == ["BindRequest"]
 
 
 def test_a_creation_that_is_refused_has_a_reason() -> None:
@@ -242,9 +244,9 @@ def test_a_request_that_is_missing_from_the_watch_is_read() -> None:
     by.answered(1, created(by), DONE)
     assert by.tick(1) == by.tick(15.9) == Steps()
     assert by.next_tick() == 16
-    [(looked_at, kind)] = by.tick(16).look
-    assert kind == "BindRequest"
-    assert by.seen(16, looked_at, None).forget == [7]
+    [read] = by.tick(16).look
+    assert read.kind == "BindRequest"
+    assert by.seen(16, read, None).forget == [7]
     assert by.next_tick() is None
 
 
@@ -254,8 +256,8 @@ def test_a_request_that_exists_and_is_not_shown_is_read_after_growing_waits() ->
     by.tick(1)
     times = []
     while (due := by.next_tick()) is not None and due < 300:
-        [(looked_at, _)] = by.tick(due).look
-        assert by.seen(due, looked_at, request()) == Steps()
+        [read] = by.tick(due).look
+        assert by.seen(due, read, request()) == Steps()
         times.append(due)
     assert times == [16, 46, 106, 226]
 
@@ -269,7 +271,7 @@ def test_a_request_that_was_not_sent_after_a_lost_lease_is_forgotten() -> None:
 # ---- what becomes of it --------------------------------------------------------------------------
 
 
-def failed(by: Binder, now: float) -> None:
+def failed(by: Scheduler, now: float) -> None:
     """A request of the pod exists, fails, and is deleted."""
     shown(by, now)
     checked(by, now)
@@ -277,7 +279,7 @@ def failed(by: Binder, now: float) -> None:
     steps = checked(by, now)
     assert [why for _, why in steps.failed] == ["policy says no"]
     assert names(steps) == ["delete BindRequest"]
-    by.request_gone("team/a-0", "request-a-0")
+    by.pods.requests.gone("team/a-0", "request-a-0")
 
 
 def test_a_pod_whose_request_failed_waits_longer_each_time() -> None:
@@ -288,10 +290,12 @@ def test_a_pod_whose_request_failed_waits_longer_each_time() -> None:
         assert by.tick(now + wait - 0.1) == Steps()
         now += wait
         assert by.tick(now).forget == [7]
-        assert names(begin(by, binding(), now=now)) == ["create BindRequest"]
+        [write] = begin(by, binding(), now=now).writes
+        assert (write.verb, write.kind) == ("create", "BindRequest")
+        by.answered(now, write, DONE)
     shown(by, now)
     shown(by, now, version="2", phase="Succeeded")
-    by.request_gone("team/a-0", "request-a-0")
+    by.pods.requests.gone("team/a-0", "request-a-0")
     failed(by, now)
     assert by.next_tick() == now + 1
 
@@ -302,7 +306,7 @@ def test_a_plan_before_the_deletion_does_not_extend_the_wait() -> None:
     shown(by, 1, version="2", phase="Failed")
     assert begin(by, binding(), now=1).writes == []
     assert by.next_tick() == 2
-    by.request_gone("team/a-0", "request-a-0")
+    by.pods.requests.gone("team/a-0", "request-a-0")
     assert by.tick(2).forget == [7]
 
 
@@ -328,7 +332,7 @@ def test_a_failed_request_of_a_bound_pod_is_deleted_without_an_event() -> None:
     steps = checked(by, 1, Target("uid-a-0", "n2", has_node=True))
     assert names(steps) == ["delete BindRequest"]
     assert steps.failed == []
-    assert by.next_tick() is None
+    assert by.pods.held_back() == []
 
 
 def test_a_request_for_an_earlier_pod_of_the_name_is_deleted() -> None:
@@ -379,7 +383,7 @@ def test_a_deletion_that_failed_is_tried_again() -> None:
 
 
 def test_direct_binding_also_removes_old_requests() -> None:
-    by = Binder()
+    by = Scheduler()
     shown(by, phase="Failed", reason="no")
     assert names(checked(by, 1)) == ["delete BindRequest"]
     assert begin(by, binding(), now=1).writes == []

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from made import request
+from played import Binder, Steps
 
 from kai.api import keys
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.bind_requests import Request, Target
-from kai.controllers.binder import RequestBinder
-from kai.controllers.bindings import Binding, Steps
 from kai.controllers.unshown import READ_AFTER_S
 
 DONE = Outcome(Result.DONE, 201)
@@ -29,11 +28,14 @@ class Harness:
 
     def __init__(self, **about: Any) -> None:
         self.now = 0.0
-        self.binder = RequestBinder(wall=lambda: 1_800_000_000.0)
+        self.binder = Binder()
         self.steps = Steps()
         self.put(**about)
 
     def put(self, **about: Any) -> None:
+        """A watch shows the request, after the answers to writes of its status."""
+        for write in filter(is_status, self.binder.sent):
+            self.binder.answered(self.now, write, DONE)
         self.steps = self.binder.put(self.now, Request.of(request(**about)))
 
     def check(self, target: Target = THERE) -> None:
@@ -51,13 +53,13 @@ class Harness:
         assert len(self.binder) == 0
 
     def look(self, found: dict[str, Any] | None, kind: str = "Pod") -> None:
-        [(binding, kind_to_read)] = self.steps.look
-        assert kind_to_read == kind
-        self.steps = self.binder.seen(self.now, binding, kind, found)
+        [read] = self.steps.look
+        assert read.kind == kind
+        self.steps = self.binder.seen(self.now, read, found)
 
     def tick(self, now: float) -> None:
         self.now = now
-        self.steps = self.binder.tick(now)
+        self.steps = self.binder.steps(now)
 
     @property
     def writes(self) -> list[str]:
@@ -83,6 +85,10 @@ class Harness:
         assert (event.component, event.uid) == ("binder", "uid-a-0")
         assert event.type == ("Normal" if entry["status"] == "True" else "Warning")
         return entry["status"], entry["reason"], entry["message"]
+
+
+def is_status(write: Write) -> bool:
+    return (write.kind, write.subresource) == ("BindRequest", "status")
 
 
 def kind_of(write: Write) -> str:
@@ -191,6 +197,7 @@ def test_the_same_error_is_reported_once() -> None:
     harness = Harness(limit=3)
     harness.check()
     harness.answer(REFUSED)
+    harness.answer(DONE, "status")
     harness.tick(1)
     harness.check()
     harness.answer(REFUSED)
@@ -378,11 +385,11 @@ def test_a_request_that_is_deleted_is_not_tried_again() -> None:
     harness.check()
     [write] = harness.steps.writes
     harness.answer(LOST)
-    [(binding, _)] = harness.steps.look
+    [read] = harness.steps.look
     harness.binder.gone("team/a-0", "another")
     assert len(harness.binder) == 1
     harness.binder.gone("team/a-0", "request-a-0")
-    assert harness.binder.seen(1, binding, "Pod", pod()) == Steps()
+    assert harness.binder.seen(1, read, pod()) == Steps()
     assert harness.binder.answered(1, write, DONE) == Steps()
     harness.tick(1000)
     assert harness.steps == Steps()
@@ -413,10 +420,9 @@ def test_bindings_to_a_node_that_changed_are_checked_again() -> None:
     harness = Harness()
     harness.check()
     [write] = harness.steps.writes
-    assert isinstance(write.about, Binding)
-    harness.binder.hold([write.about], {"n2"})
+    harness.binder.hold({"n2"}, [])
     assert harness.binder.take() == []
-    harness.binder.hold([write.about], {"n1"})
+    harness.binder.hold({"n1"}, [write])
     harness.check(Target("uid-a-0", "", has_node=False))
     assert harness.writes == []
     assert harness.binder.answered(1, write, DONE) == Steps()  # it was not sent
@@ -436,6 +442,7 @@ def test_a_pod_that_is_deleted_while_it_is_bound() -> None:
     harness.binder.pod_gone("team/a-0", "another")
     assert harness.binder.take() == []
     harness.binder.pod_gone("team/a-0", "uid-a-0")
+    harness.answer(Outcome(Result.GONE, 404))
     harness.check(Target())
     harness.look(None)
     assert harness.status["reason"] == 'Pod "a-0" not found'

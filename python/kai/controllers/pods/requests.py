@@ -1,9 +1,9 @@
 """Existing BindRequests, for a scheduler: which ended, and which must be deleted.
 
-    requests = Requests(ways, pool="")
-    steps = requests.put(now, request)             # a watch has shown it
-    for request in requests.take(now): ...         # the planning thread looks up pod and node
-    steps = requests.checked(now, request, target)
+    requests = Requests(courses, troubles, results, pool="")
+    requests.put(request, is_ours=True)            # a watch has shown it
+    for request in requests.take(): ...            # the planning thread looks up pod and node
+    requests.checked(request, target)
 
 Deleted are BindRequests of this node pool that have failed for good, whose node does not exist, or
 whose pod was replaced by another of its name (spec 5 A25). The pod is planned again; after a
@@ -13,40 +13,28 @@ failure only after a wait, which doubles each time.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import NamedTuple
 
 from kai.api.refusals import refusal
-from kai.api.writes import Outcome, Result, Write
-from kai.controllers.bind_requests.values import SUCCEEDED, Request, deletion
-from kai.controllers.bindings import Binding, Bindings, Steps
+from kai.api.writes import Result
+from kai.controllers.bind_requests.values import SUCCEEDED, Request, Target, deletion
+from kai.controllers.courses import Courses, Send
+from kai.controllers.pods.course import Troubles
+from kai.controllers.pods.decisions import Binding
+from kai.controllers.pods.results import Results
 from kai.controllers.unshown import READ_AFTER_S
 
 AGAIN_S = 2.0
 """The pause after a decision or deletion that failed."""
 
 
-class Target(NamedTuple):
-    """The store's facts about a BindRequest. `uid`: of the pod, "": it does not exist; `node`: the
-    pod's node. `has_node`: the selected node exists. `waits_for_volumes`: not all volumes of the
-    pod exist."""
-
-    uid: str = ""
-    node: str = ""
-    has_node: bool = False
-    waits_for_volumes: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Deletion:
-    request: Request
-
-
 class Requests:
-    """`ways`: where pods wait after a failure. `pool`: the node pool of this scheduler."""
+    """`troubles`: where pods wait after a failure. `pool`: the node pool of this scheduler."""
 
-    def __init__(self, ways: Bindings, pool: str = "") -> None:
-        self._ways, self._pool = ways, pool
+    def __init__(
+        self, courses: Courses, troubles: Troubles, results: Results, pool: str = ""
+    ) -> None:
+        self._courses, self._troubles, self._results = courses, troubles, results
+        self._pool = pool
         self._known: dict[str, Request] = {}
         self._open: dict[str, Request] = {}  # not over yet
         self._at: dict[str, set[str]] = {}  # names by node
@@ -57,9 +45,9 @@ class Requests:
         """The BindRequest with the name for this pod."""
         return self._known.get(pod)
 
-    def put(self, now: float, request: Request) -> Steps:
-        """A watch has shown it, new or changed."""
-        steps = Steps()
+    def put(self, request: Request, *, is_ours: bool) -> None:
+        """A watch has shown it, new or changed. `is_ours`: it was created here, and not shown
+        before."""
         before = self._known.get(request.name)
         is_new = before is None or before.uid != request.uid
         if before is not None:
@@ -69,17 +57,17 @@ class Requests:
         was_open = self._open.pop(request.name, None) is not None and not is_new
         if not request.is_over:
             self._open[request.name] = request
-        is_ours = self._ways.shown(request.pod, request.owner)
         if is_new:
             self._unchecked[request.name] = None
         if request.phase == SUCCEEDED and (was_open or is_ours):
-            self._ways.calm(request.pod, request.owner)
-            steps.bound.append(_binding_of(request))
+            self._troubles.end(request.pod, request.owner)
+            self._results.bound.append(_binding_of(request))
         if request.has_failed and (was_open or is_new):
             self._unchecked[request.name] = None
             if request.owner:
-                self._ways.trouble(request.pod, request.owner).wait(now)
-        return steps
+                trouble = self._troubles.get(request.pod, request.owner)
+                trouble.begin_to_rest(self._courses.now)
+                self._courses.start(trouble.end_of_rest())
 
     def gone(self, name: str, uid: str) -> None:
         known = self._known.get(name)
@@ -99,10 +87,10 @@ class Requests:
         for node in nodes:
             self._unchecked.update(dict.fromkeys(sorted(self._at.get(node, ()))))
 
-    def take(self, now: float) -> list[Request]:
+    def take(self) -> list[Request]:
         """The BindRequests to check in the next turn of the planning thread."""
         for name, due in list(self._again.items()):
-            if due <= now:
+            if due <= self._courses.now:
                 del self._again[name]
                 self._unchecked[name] = None
         names, self._unchecked = self._unchecked, {}
@@ -112,48 +100,43 @@ class Requests:
         """The time of the next `take` without another event."""
         return min(self._again.values(), default=None)
 
-    def checked(self, now: float, request: Request, target: Target) -> Steps:
-        """The next steps after the check."""
-        steps = Steps()
+    def checked(self, request: Request, target: Target) -> None:
+        """What the planning thread knows about it."""
         current = self._known.get(request.name)
         if current is None or current.uid != request.uid or current.is_leaving:
-            return steps
+            return
         if current.pool != self._pool:
-            return steps  # another scheduler manages it
+            return  # another scheduler manages it
         is_of_pod = current.owner in ("", target.uid)
         if current.has_failed:
             if is_of_pod and target.uid and not target.node:
                 why = current.reason or "no reason is given"
-                steps.failed.append((_binding_of(current), why))
+                self._results.failed.append((_binding_of(current), why))
                 rule = refusal(why, inside=True)
                 if rule is not None and rule.answered:
-                    steps.refused.append((_binding_of(current), why))
+                    self._results.refused.append((_binding_of(current), why))
             else:
-                self._ways.calm(current.pod, current.owner)
-            self._delete(steps, current)
+                self._troubles.end(current.pod, current.owner)
+            self._courses.start(self._delete(current))
         elif not target.uid:
             # If the pod is gone, its BindRequest is deleted with it; or the pod arrives later. A
             # new BindRequest may come before.
-            self._again[current.name] = now + AGAIN_S
+            self._again[current.name] = self._courses.now + AGAIN_S
         elif not is_of_pod or not target.has_node:  # spec 6 C42
-            self._delete(steps, current)
-        return steps
+            self._courses.start(self._delete(current))
 
-    def answered(self, now: float, write: Write, outcome: Outcome) -> None:
-        """The outcome of a deletion; other writes are ignored. It is repeated if no watch has shown
-        it after a while, whatever the answer was."""
-        if isinstance(write.about, _Deletion) and write.about.request.name in self._known:
+    async def _delete(self, request: Request) -> None:
+        """It is repeated if no watch has shown it after a while, whatever the answer was."""
+        outcome = await Send(deletion(request))
+        if request.name in self._known:
             is_over = outcome.result in (Result.DONE, Result.GONE, Result.CONFLICT)
-            self._again[write.about.request.name] = now + (READ_AFTER_S if is_over else AGAIN_S)
+            self._again[request.name] = self._courses.now + (READ_AFTER_S if is_over else AGAIN_S)
 
     def _leave(self, request: Request) -> None:
         names = self._at[request.node]
         names.discard(request.name)
         if not names:
             del self._at[request.node]
-
-    def _delete(self, steps: Steps, request: Request) -> None:
-        steps.writes.append(deletion(request, _Deletion(request)))
 
 
 def _binding_of(request: Request) -> Binding:

@@ -1,6 +1,7 @@
-"""A pod that is about to be bound, as data.
+"""What is decided about pods, as data.
 
 Binding("team/train-0", uid, "n1", assumption, "pg-train").needs    # []
+Removal(order, assumption).case                                     # "reclaim team/pg-train"
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from kai.controllers.verdicts import Eviction
 
 PART_OF_A_GPU, CLAIMS, VOLUMES = "a part of a GPU", "resource claims", "volumes"
 
@@ -67,3 +70,16 @@ def needs_of(spec: Mapping[str, Any]) -> list[str]:
     if spec.get("resourceClaimAllocations") or spec.get("extendedResourceClaimAllocation"):
         needs.append(CLAIMS)
     return needs
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A victim that is about to be evicted."""
+
+    order: Eviction
+    assumption: int
+
+    @property
+    def case(self) -> str:
+        """The cause of the eviction: the pod group that takes its resources, otherwise its own."""
+        return f"{self.order.action} {self.order.waits}"

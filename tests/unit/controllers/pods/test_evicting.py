@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from played import Evictor, Steps
+
 from kai.api.writes import Outcome, Result, Write
-from kai.controllers.evicting import Evictor, Leaving, Removal
+from kai.controllers.pods.decisions import Removal
 from kai.controllers.verdicts import Eviction
 
 DONE = Outcome(Result.DONE, 201)
@@ -34,11 +36,11 @@ def is_dry(write: Write) -> bool:
     return options.get("dryRun") == ["All"]
 
 
-def answer(evictor: Evictor, writes: list[Write], *outcomes: Outcome) -> Leaving:
+def answer(evictor: Evictor, writes: list[Write], *outcomes: Outcome) -> Steps:
     """The steps after all these answers."""
-    total = Leaving()
+    total = Steps()
     for write, outcome in zip(writes, outcomes, strict=True):
-        steps = evictor.answered(write, outcome)
+        steps = evictor.answered(0, write, outcome)
         for name in ("writes", "forget", "evicted", "spared"):
             getattr(total, name).extend(getattr(steps, name))
     return total
@@ -49,7 +51,7 @@ def test_victims_of_one_reclaimer_are_evicted_if_all_may_be() -> None:
     trials = evictor.begin(victims("v", "w", "x")).writes
     assert all(map(is_dry, trials))
     assert answer(evictor, trials[:2], DONE, DONE).writes == []
-    real = evictor.answered(trials[2], DONE).writes
+    real = evictor.answered(0, trials[2], DONE).writes
     assert [(each.name, is_dry(each)) for each in real] == [
         ("v", False),
         ("w", False),
@@ -131,13 +133,13 @@ def test_deletions_have_no_dry_run() -> None:
     evictor = Evictor()
     writes = evictor.begin(victims("v", "w")).writes
     assert [each.verb for each in writes] == ["delete", "delete"]
-    [again] = evictor.answered(writes[0], LOST).writes
-    assert [each.order.pod for each in evictor.answered(again, DONE).evicted] == ["team/v"]
+    [again] = evictor.answered(0, writes[0], LOST).writes
+    assert [each.order.pod for each in evictor.answered(0, again, DONE).evicted] == ["team/v"]
 
 
 def test_a_pod_recreated_under_the_same_name_is_not_evicted() -> None:
     evictor = Evictor()
     [write] = evictor.begin(victims("v")).writes
-    steps = evictor.answered(write, CONFLICT)
+    steps = evictor.answered(0, write, CONFLICT)
     assert steps.forget == [1]
     assert steps.spared == steps.evicted == []

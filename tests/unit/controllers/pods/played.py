@@ -1,0 +1,250 @@
+"""Courses of pods, played step by step: each call returns the steps that follow it.
+
+played = Played(by="bind-requests")
+[write] = played.begin(0, STAMP, [binding], ()).writes
+steps = played.answered(1, write, DONE)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kai.api.writes import Outcome, Read, Result, Write
+from kai.controllers.bind_requests import Request, Target
+from kai.controllers.courses import Ask, Courses, Find, Send
+from kai.controllers.grouper import Assignment, GroupChange
+from kai.controllers.pods import evicting
+from kai.controllers.pods.binder import RequestBinder
+from kai.controllers.pods.course import Reserver
+from kai.controllers.pods.decisions import Binding, Removal
+from kai.controllers.pods.pods import Pods
+from kai.controllers.pods.results import Results
+from kai.controllers.verdicts import Event, orders
+from kai.controllers.waits import earliest
+
+
+@dataclass
+class Steps:
+    """The requests, and what is known. `look`: the objects that are read."""
+
+    writes: list[Write] = field(default_factory=list)
+    look: list[Read] = field(default_factory=list)
+    to_check: list[Binding] = field(default_factory=list)
+    forget: list[int] = field(default_factory=list)
+    bound: list[Binding] = field(default_factory=list)
+    failed: list[tuple[Binding, str]] = field(default_factory=list)
+    refused: list[tuple[Binding, str]] = field(default_factory=list)
+    stuck: list[tuple[Binding, str]] = field(default_factory=list)
+    evicted: list[Removal] = field(default_factory=list)
+    spared: list[tuple[Removal, str]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+
+class Played:
+    """Requests that were not answered yet, and the courses that wait for them."""
+
+    def __init__(self) -> None:
+        self.courses = Courses()
+        self._sends: list[Send] = []
+        self._finds: list[Find] = []
+        self._asks: list[Ask] = []
+
+    def results(self) -> Results:
+        raise NotImplementedError
+
+    @property
+    def sent(self) -> list[Write]:
+        """Writes without an answer."""
+        return [each.write for each in self._sends]
+
+    def steps(self, now: float, *more: Write) -> Steps:
+        self.courses.run(now)
+        steps = Steps(list(more))
+        for each in self.courses.take():
+            if isinstance(each, Send):
+                self._sends.append(each)
+                steps.writes.append(each.write)
+            else:
+                self._finds.append(each)
+                steps.look.append(each.read)
+        asks = self.courses.take_asks()
+        self._asks += asks
+        steps.to_check = [each.about for each in asks]
+        results = self.results()
+        for name in Results.__dataclass_fields__:
+            setattr(steps, name, getattr(results, name))
+        return steps
+
+    def answered(self, now: float, write: Write, outcome: Outcome) -> Steps:
+        """The answer to a write; without effect after the first one."""
+        self.courses.now = now
+        for send in [each for each in self._sends if each.write is write]:
+            self._sends.remove(send)
+            self.courses.answer(send, outcome)
+        return self.steps(now)
+
+    def given_back(self, unsent: Iterable[Write]) -> Steps:
+        """By the writer."""
+        for write in unsent:
+            for send in [each for each in self._sends if each.write is write]:
+                self.courses.answer(send, Outcome(Result.TAKEN_BACK))
+        return self.steps(self.courses.now)
+
+    def seen(self, now: float, read: Read, found: Any) -> Steps:
+        """The result of a read."""
+        self.courses.now = now
+        for find in [each for each in self._finds if each.read is read]:
+            self._finds.remove(find)
+            self.courses.answer(find, found)
+        return self.steps(now)
+
+
+class Scheduler(Played):
+    """A scheduler role."""
+
+    def __init__(self, *, reservers: Sequence[Reserver] = (), **options: Any) -> None:
+        super().__init__()
+        self.pods = Pods(self.courses, reservers=reservers, **options)
+        self.groups = self.pods.groups
+
+    def results(self) -> Results:
+        return self.pods.take()
+
+    def add_group(self, change: GroupChange) -> None:
+        self.groups.add(change)
+
+    def assign(self, now: float, assignment: Assignment) -> None:
+        self.courses.now = now
+        self.groups.assign(assignment)
+
+    def begin(
+        self, now: float, stamp: str, bindings: Iterable[Binding], removals: Iterable[Removal]
+    ) -> Steps:
+        self.courses.now = now
+        self.pods.begin(stamp, bindings, removals)
+        return self.steps(now)
+
+    def tick(self, now: float) -> Steps:
+        self.courses.run(now)
+        self.pods.tick()
+        return self.steps(now)
+
+    def hold(self, nodes: Iterable[str], unsent: Iterable[Write] = ()) -> Steps:
+        """`unsent`: the writer gives them back."""
+        self.pods.hold(nodes)
+        return self.given_back(unsent)
+
+    def checked(
+        self, now: float, to_check: Iterable[Binding], broken: Iterable[int] = ()
+    ) -> Steps:
+        gone = frozenset(broken)
+        for binding in to_check:
+            for ask in [each for each in self._asks if each.about is binding]:
+                self._asks.remove(ask)
+                self.courses.answer(ask, binding.assumption not in gone)
+        return self.steps(now)
+
+    def with_name(self, now: float, write: Write) -> Steps:
+        self.courses.now = now
+        plain = self.groups.with_name(write)
+        return self.steps(now, *([] if plain is None else [plain]))
+
+    def pod_gone(self, pod: str, uid: str) -> Steps:
+        self.pods.pod_gone(pod, uid)
+        return self.steps(self.courses.now)
+
+    def next_tick(self) -> float | None:
+        return self.pods.next_tick()
+
+    @property
+    def under_way(self) -> int:
+        return self.pods.under_way
+
+    @property
+    def in_doubt(self) -> int:
+        return self.pods.in_doubt
+
+    # ---- BindRequests ----------------------------------------------------------------------------
+
+    def request_seen(self, now: float, request: Request) -> Steps:
+        self.courses.now = now
+        self.pods.request_seen(request)
+        return self.steps(now)
+
+    def requests_to_check(self, now: float) -> list[Request]:
+        self.courses.now = now
+        return self.pods.requests.take()
+
+    def request_checked(self, now: float, request: Request, target: Target) -> Steps:
+        self.courses.now = now
+        self.pods.requests.checked(request, target)
+        return self.steps(now)
+
+
+class Evictor(Played):
+    def __init__(self, how: orders.How = "delete") -> None:
+        super().__init__()
+        self._results = Results()
+        self.evictor = evicting.Evictor(self.courses, self._results, how)
+
+    def __len__(self) -> int:
+        return len(self.evictor)
+
+    def results(self) -> Results:
+        return self._results.take()
+
+    def begin(self, removals: Iterable[Removal]) -> Steps:
+        self.evictor.begin(removals)
+        return self.steps(0)
+
+    def pod_gone(self, pod: str, uid: str) -> None:
+        self.evictor.pod_gone(pod, uid)
+
+
+class Binder(Played):
+    """A binder role."""
+
+    def __init__(self, reservers: Sequence[Reserver] = ()) -> None:
+        super().__init__()
+        self.binder = RequestBinder(self.courses, reservers, lambda: 1_800_000_000.0)
+
+    def __len__(self) -> int:
+        return len(self.binder)
+
+    @property
+    def in_doubt(self) -> int:
+        return self.binder.in_doubt
+
+    def results(self) -> Results:
+        return self.binder.take_results()
+
+    def put(self, now: float, request: Request) -> Steps:
+        self.courses.now = now
+        self.binder.put(request)
+        return self.steps(now)
+
+    def take(self) -> list[Request]:
+        return self.binder.take()
+
+    def checked(self, now: float, request: Request, target: Target) -> Steps:
+        self.binder.checked(request, target)
+        return self.steps(now)
+
+    def gone(self, name: str, uid: str) -> Steps:
+        self.binder.gone(name, uid)
+        return self.steps(self.courses.now)
+
+    def pod_gone(self, pod: str, uid: str) -> Steps:
+        self.binder.pod_gone(pod, uid)
+        return self.steps(self.courses.now)
+
+    def hold(self, nodes: Iterable[str], unsent: Iterable[Write]) -> Steps:
+        """`unsent`: the writer gives them back."""
+        self.binder.hold(nodes)
+        return self.given_back(unsent)
+
+    def next_tick(self) -> float | None:
+        return earliest((self.courses.next(), self.binder.next_tick()))
