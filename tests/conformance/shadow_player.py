@@ -7,10 +7,10 @@ import json
 from recordings import Recording
 from virtual import Moment, moments, ns_of, with_uids
 
+from kai.controllers.planning.kinds import WATCHED
+from kai.controllers.planning.turns import Inputs
 from kai.controllers.shadow import Compared
-from kai.service.kinds import WATCHED
 from kai.service.options import Options
-from kai.service.planner import Inputs
 from kai.service.shadow.planner import ShadowPlanner, ShadowTurn
 
 PERIOD_MS = 20

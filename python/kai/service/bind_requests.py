@@ -23,10 +23,10 @@ from kai.k8s.sinks import DictSink, Sink
 
 if TYPE_CHECKING:
     from kai.controllers.binding import Binder
+    from kai.controllers.planning.turns import Turn
     from kai.controllers.preparing import Prepared, Preparing
     from kai.k8s.client import Client
     from kai.service.options import Options
-    from kai.service.planner import Turn
 
 Do = Callable[[Steps], None]
 

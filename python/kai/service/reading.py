@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kai.api.resources import OURS, resource
 from kai.controllers.grouper import Reference, Rules
+from kai.controllers.planning.kinds import METADATA_ONLY, NECESSARY, OPTIONAL, WATCHED
 from kai.errors import KaiError, NotFoundError, RefusedError
 from kai.k8s.answers import Denial, denial
 from kai.k8s.sinks import METADATA_LIST_KIND, DictSink, Sink
 from kai.k8s.watching import METADATA_LIST, Watch
-from kai.service.kinds import METADATA_ONLY, NECESSARY, OPTIONAL, WATCHED
 
 if TYPE_CHECKING:
     from kai.k8s.client import Client

@@ -19,8 +19,8 @@ from kai.controllers.sharing.reserving import GpuUser, SharedDevices
 from kai.controllers.unshown import BINDING
 
 if TYPE_CHECKING:
+    from kai.controllers.planning.turns import Turn
     from kai.service.options import Options
-    from kai.service.planner import Turn
 
 
 class Sharing:

@@ -21,15 +21,15 @@ from kai.api.kinds import LISTS, full_name
 from kai.api.reading import annotations_of, mapping, objects
 from kai.api.resources import resource
 from kai.api.times import to_text
+from kai.controllers.planning.kinds import METADATA_ONLY, WATCHED
+from kai.controllers.planning.turns import State
 from kai.engine import config as configuration
 from kai.engine.cluster import Cluster
 from kai.engine.packing import pack
 from kai.engine.usage import to_mapping
 from kai.k8s.client import Client, user_agent
 from kai.k8s.sinks import Page, read_page
-from kai.service.kinds import METADATA_ONLY, WATCHED
 from kai.service.options import Options
-from kai.service.planner import State
 from kai.service.reading import Reading
 from kai.service.view import View, name_of
 

@@ -21,13 +21,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kai.api.times import SECOND_NS, to_datetime
 from kai.controllers.grouper import Reference
+from kai.controllers.planning.core import make_core
+from kai.controllers.planning.kinds import WATCHED
+from kai.controllers.planning.planner import Planner
+from kai.controllers.planning.turns import Inputs, State, Turn
 from kai.engine import text
 from kai.engine.cluster import Cluster
 from kai.errors import KaiError, RefusedError
 from kai.k8s.sinks import DictSink, Sink
-from kai.service.kinds import WATCHED
 from kai.service.options import Options
-from kai.service.planner import Inputs, Planner, State, Turn, make_core
 from kai.service.reading import Reading, missing_rights
 from kai.service.usage_db import usage_db_of
 from kai.service.usage_fetching import UsageReading

@@ -15,6 +15,7 @@ from typing import Any
 from kai.api import keys, quantities
 from kai.api.reading import annotations_of, at, mapping, objects, text
 from kai.api.refusals import refusal
+from kai.controllers.planning.kinds import DEVICES, STORAGE
 from kai.engine.text import listing
 from kai.service.attempts import (
     Attempt,
@@ -25,7 +26,6 @@ from kai.service.attempts import (
     waiting_words,
 )
 from kai.service.held_back import held_back
-from kai.service.kinds import DEVICES, STORAGE
 from kai.service.pod_facts import Object, PodFacts
 from kai.service.refusals import Refused
 

@@ -13,9 +13,10 @@ from fake_cluster import FakeCluster, job, node, pod, priority_class, queue, sma
 
 import kai
 from kai.api.resources import VERSIONED
+from kai.controllers.planning.planner import Planner
+from kai.controllers.planning.turns import Inputs, Turn
 from kai.service import view
 from kai.service.live import read_once
-from kai.service.planner import Inputs, Planner, Turn
 
 PATIENCE_S = 20.0
 

@@ -13,11 +13,11 @@ from kai.controllers.binding import Binding
 from kai.controllers.evicting import Removal
 from kai.controllers.grouper import Assignment, Decided
 from kai.controllers.grouper.decisions import Problem
+from kai.controllers.planning.turns import Turn
 from kai.controllers.verdicts import Eviction
 from kai.service.collecting import Collecting
 from kai.service.measuring import Measuring, queue_sink
 from kai.service.metrics.metrics import MOST_EVICTED_GROUPS, Metrics
-from kai.service.planner import Turn
 
 
 def binding(lane: Lane = Lane.BINDING) -> Write:

@@ -6,9 +6,9 @@ from typing import Any
 
 from test_truth import World, group, node, places, pod, queue
 
-from kai.controllers.misfits import STRANDED_S
+from kai.controllers.planning.misfits import STRANDED_S
+from kai.controllers.planning.turns import Turn
 from kai.service.options import Options
-from kai.service.planner import Turn
 
 NAN = 'metadata.annotations["gpu-fraction"]: "NaN" is not a number above 0 and up to 1'
 

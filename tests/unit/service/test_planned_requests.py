@@ -12,7 +12,7 @@ from test_truth import World, group, node, pod
 
 from kai.api.keys import LAST_START_ANNOTATION as LAST_START
 from kai.controllers.bind_requests import Request, Target
-from kai.service.kinds import needed_by
+from kai.controllers.planning.kinds import needed_by
 
 
 def bind_request(name: str, node: str) -> dict[str, Any]:

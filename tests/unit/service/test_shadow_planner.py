@@ -9,11 +9,11 @@ from typing import Any
 import kai
 from kai.api.kinds import LISTS
 from kai.api.times import to_ns
+from kai.controllers.planning.kinds import WATCHED
+from kai.controllers.planning.turns import Inputs
 from kai.controllers.shadow import Compared
 from kai.engine.values import Evict
-from kai.service.kinds import WATCHED
 from kai.service.options import Options
-from kai.service.planner import Inputs
 from kai.service.shadow.planner import ShadowPlanner
 
 NOW = "2026-01-01T00:00:00Z"

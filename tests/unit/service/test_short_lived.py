@@ -15,9 +15,9 @@ from kai.api.writes import Outcome, Result, Write
 from kai.controllers.binding import Binder
 from kai.controllers.bindings import Binding, Steps
 from kai.controllers.grouper import Reference
+from kai.controllers.planning.turns import Turn
 from kai.engine.plan import Plan
 from kai.service.options import Options
-from kai.service.planner import Turn
 
 OPTIONS = Options(roles=("scheduler", "pod-grouper"))
 DONE, FAILED, LOST = Outcome(Result.DONE, 201), Outcome(Result.FAILED, 503), Outcome(Result.LOST)

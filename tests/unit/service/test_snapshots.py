@@ -14,9 +14,11 @@ import kai
 from kai.api import keys, times
 from kai.api.writes import Outcome, Result
 from kai.controllers.grouper import Rules
+from kai.controllers.planning.core import make_core
+from kai.controllers.planning.planner import Planner
+from kai.controllers.planning.turns import Inputs, Turn
 from kai.engine.plan import Plan
 from kai.service.options import Options
-from kai.service.planner import Inputs, Planner, Turn, make_core
 from kai.service.reading import WATCHED
 from kai.service.snapshots import Objects, archive, compact
 

@@ -6,9 +6,11 @@ import json
 
 import pytest
 
-from kai.service.kinds import WATCHED, needed_by, watched_by
+from kai.controllers.planning.core import make_core, not_used
+from kai.controllers.planning.kinds import WATCHED, needed_by, watched_by
+from kai.controllers.planning.planner import Planner
+from kai.controllers.planning.turns import Inputs
 from kai.service.options import Options
-from kai.service.planner import Inputs, Planner, make_core, not_used
 
 
 @pytest.mark.parametrize("late", WATCHED)

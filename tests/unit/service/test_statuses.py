@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from test_truth import World, group, pod, queue
 
+from kai.controllers.planning.statuses import WAIT_S
 from kai.service.options import Options
-from kai.service.statuses import WAIT_S
 
 ALONE = Options(roles=("queue-controller",))
 BOTH = Options(roles=("pod-group-controller", "queue-controller"))

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from test_truth import START_NS, World, group, node, pod
 
 from kai.api import keys
+from kai.controllers.planning.statuses import WAIT_S
 from kai.k8s.server_time import ALWAYS, ServerTime
 from kai.service.log import Log
 from kai.service.metrics import Metrics
 from kai.service.options import Options
-from kai.service.statuses import WAIT_S
 from kai.service.timekeeping import ASK_AFTER_S, ASK_IN_DOUBT_S, TimeKeeping
 
 NOON = 1_800_000_000.5

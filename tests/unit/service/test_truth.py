@@ -12,10 +12,12 @@ from kai.api.kinds import LISTS
 from kai.controllers.bind_requests import pod_annotations, spec_of
 from kai.controllers.binding import Binder, Binding
 from kai.controllers.evicting import Removal
+from kai.controllers.planning.core import make_core
+from kai.controllers.planning.kinds import WATCHED, needed_by
+from kai.controllers.planning.planner import Planner
+from kai.controllers.planning.turns import Inputs, Turn
 from kai.engine.values import Bind, NumaZone
-from kai.service.kinds import WATCHED, needed_by
 from kai.service.options import Options
-from kai.service.planner import Inputs, Planner, Turn, make_core
 from kai.verify import default_cases, read_cases
 
 START_NS = 1_800_000_000_000_000_000

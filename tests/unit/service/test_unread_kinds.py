@@ -13,8 +13,8 @@ from fake_cluster import FakeCluster, pod, small
 
 import kai
 from kai.cli import main
+from kai.controllers.planning.kinds import NECESSARY, OPTIONAL, WATCHED
 from kai.service import view
-from kai.service.kinds import NECESSARY, OPTIONAL, WATCHED
 
 OTHERS = [kind for kind in WATCHED if kind not in NECESSARY]
 Run = Callable[..., tuple[int, str, str]]

@@ -10,9 +10,9 @@ from test_truth import World, group, node, places, pod, victims
 
 from kai.api import keys
 from kai.api.writes import Outcome, Result
+from kai.controllers.planning.turns import Turn
 from kai.controllers.unshown import READ_AFTER_S, Accepted
 from kai.service.options import Options
-from kai.service.planner import Turn
 
 DONE = Outcome(Result.DONE, 201)
 

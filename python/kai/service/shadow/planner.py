@@ -20,6 +20,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kai.controllers.grouper import Decided
+from kai.controllers.planning.core import Core, make_core, not_used
+from kai.controllers.planning.kinds import needed_by
+from kai.controllers.planning.planner import Planner
+from kai.controllers.planning.turns import Inputs
 from kai.controllers.shadow import (
     Case,
     Chosen,
@@ -36,9 +40,7 @@ from kai.engine.decisions import Decisions
 from kai.engine.outlines import Outline
 from kai.engine.values import Bind, Decision, Evict
 from kai.k8s.sinks import DictSink, Sink
-from kai.service.kinds import needed_by
 from kai.service.options import Options
-from kai.service.planner import Core, Inputs, Planner, make_core, not_used
 
 if TYPE_CHECKING:
     from kai import _core

@@ -20,6 +20,7 @@ import kai
 from kai.api import files
 from kai.api.times import SECOND_NS, to_text
 from kai.controllers.grouper import Reference
+from kai.controllers.planning.turns import Inputs
 from kai.controllers.shadow import Case, Compared, Tally
 from kai.errors import InvalidInputError, RefusedError, UnreachableError
 from kai.service.life import Life, why_unready
@@ -28,7 +29,6 @@ from kai.service.measuring import set_watches
 from kai.service.metrics import Metrics
 from kai.service.options import Options
 from kai.service.owners import Owners
-from kai.service.planner import Inputs
 from kai.service.reading import Reading
 from kai.service.reports import Reports
 from kai.service.shadow.page import html

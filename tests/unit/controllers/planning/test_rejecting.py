@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kai.api import keys
-from kai.controllers.rejecting import Families, Rejections, is_rejection
+from kai.controllers.planning.rejecting import Families, Rejections, is_rejection
 from kai.controllers.waits import Waits
 
 

@@ -6,13 +6,11 @@ For the planning thread.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kai.api import keys
+from kai.controllers.planning.facts import Facts
 from kai.controllers.verdicts import Condition, GroupSeen, PodSeen
-
-if TYPE_CHECKING:
-    from kai import _core
 
 
 class FeedSeen:
@@ -21,7 +19,7 @@ class FeedSeen:
     `node_pool`: of the scheduler, and therefore of all pod groups that it plans.
     """
 
-    def __init__(self, feed: _core.Feed, node_pool: str = "") -> None:
+    def __init__(self, feed: Facts, node_pool: str = "") -> None:
         self._feed, self._node_pool = feed, node_pool
 
     def pod(self, name: str) -> PodSeen | None:

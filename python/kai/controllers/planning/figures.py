@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kai.api.times import SECOND_NS, to_ns
+from kai.controllers.planning.facts import Facts
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Figures:
                 if len(self._placed) > MOST_PLACED:
                     del self._placed[next(iter(self._placed))]
 
-    def gone(self, pods: Iterable[str], feed: _core.Feed) -> None:
+    def gone(self, pods: Iterable[str], feed: Facts) -> None:
         """Deleted pods; new ones may have their names."""
         known = [name for name in pods if name in self._created]
         for name, facts in zip(known, feed.pod_facts(known), strict=True):

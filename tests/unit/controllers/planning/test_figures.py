@@ -6,7 +6,7 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-from kai.service.metrics.figures import Figures
+from kai.controllers.planning.figures import Figures
 
 CREATED = "2027-01-15T08:00:00Z"
 CREATED_S = 1_800_000_000.0

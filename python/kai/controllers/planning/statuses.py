@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kai.api.kinds import full_name
 from kai.api.reading import at, text
 from kai.api.writes import Outcome, Result, Write
+from kai.controllers.planning.facts import Facts
 from kai.controllers.status import (
     OF_GROUP,
     OF_QUEUE,
@@ -36,7 +37,6 @@ from kai.controllers.unshown import READ_AFTER_S
 from kai.k8s.sinks import DictSink
 
 if TYPE_CHECKING:
-    from kai import _core
     from kai.k8s.sinks import Sink
 
 WAIT_S = 1.0
@@ -60,7 +60,7 @@ def _report_of(group: Mapping[str, Any]) -> _Report:
 class Statuses:
     """`groups`, `queues`: which of the two this process writes. For the planning thread."""
 
-    def __init__(self, feed: _core.Feed, *, groups: bool, queues: bool) -> None:
+    def __init__(self, feed: Facts, *, groups: bool, queues: bool) -> None:
         self._feed, self._groups, self._queues = feed, groups, queues
         self.queue_sums: dict[str, Sums] = {}
         """The last computed sums of queues."""

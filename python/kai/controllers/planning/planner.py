@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kai.api import keys
 from kai.api.reading import annotations_of
@@ -23,174 +21,26 @@ from kai.controllers import unshown, verdicts
 from kai.controllers.bind_requests import Request, Target, pod_annotations, spec_of
 from kai.controllers.bindings import Binding
 from kai.controllers.evicting import Removal
-from kai.controllers.grouper import Assignment, Decided, GroupChange, Grouper, Reference, Rules
-from kai.controllers.misfits import Misfits
-from kai.controllers.rejecting import Families, Rejections
-from kai.controllers.status import Sums
+from kai.controllers.grouper import Assignment, Decided, GroupChange, Grouper
+from kai.controllers.planning.core import Core, not_used
+from kai.controllers.planning.figures import Figures
+from kai.controllers.planning.kinds import needed_by
+from kai.controllers.planning.lines import Line
+from kai.controllers.planning.misfits import Misfits
+from kai.controllers.planning.options import PlanningOptions
+from kai.controllers.planning.rejecting import Families, Rejections
+from kai.controllers.planning.seen import FeedSeen
+from kai.controllers.planning.statuses import Statuses
+from kai.controllers.planning.turns import Inputs, State, Turn
 from kai.controllers.unshown import Accepted, Unshown
 from kai.controllers.verdicts import Event, Eviction, Verdicts
 from kai.controllers.waits import FIRST_S, MOST_S, Waits
-from kai.engine import config as configuration
 from kai.engine.plan import Plan
-from kai.engine.usage import Rows
 from kai.engine.values import Bind, Evict
-from kai.k8s.server_time import ALWAYS
-from kai.service.kinds import OF_PLUGINS, needed_by
-from kai.service.log import Line
-from kai.service.metrics.figures import Figures, Shares
-from kai.service.options import Options
-from kai.service.seen import FeedSeen
-from kai.service.statuses import Statuses
 
 if TYPE_CHECKING:
     from kai import _core
     from kai.k8s.sinks import Sink
-
-
-class Core(NamedTuple):
-    """The compiled objects: a cluster, the feed that fills it, and the session that plans it."""
-
-    cluster: _core.Cluster
-    feed: _core.Feed
-    session: _core.Session
-
-
-def read_config(options: Options) -> _core.Config:
-    """Raises InvalidConfigError for a configuration that cannot be used."""
-    text = "" if options.config is None else configuration.config_json(options.config)
-    config: _core.Config = configuration.read(text, as_kai=options.as_kai)
-    if not options.policies:
-        return config
-    from kai.policy.running import configured
-
-    return configured(config, options.policies)
-
-
-def not_used(options: Options) -> frozenset[str]:
-    """Kinds that only plugins outside this configuration need."""
-    tiers = json.loads(read_config(options).to_json())["tiers"]
-    plugins = {plugin["name"] for tier in tiers for plugin in tier["plugins"]}
-    return frozenset(kind for kind, plugin in OF_PLUGINS.items() if plugin not in plugins)
-
-
-def make_core(options: Options) -> Core:
-    """An empty cluster. Raises InvalidConfigError for a configuration that cannot be used."""
-    from kai import _core
-
-    cluster = _core.live_cluster(json.dumps(options.scheduler_params()))
-    feed = _core.Feed(cluster, options.scheduler_name)
-    return Core(cluster, feed, _core.Session(read_config(options)))
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """Facts that the event loop passes to a turn.
-
-    `now_ns`, `shift_ns`, `trusted_ns`: as in kai.k8s.server_time.Moment. `plans`: this process may
-    decide. `ends`: it is ending: nothing new is decided, and the results of earlier decisions are
-    written. `forgotten`: assumptions that did not come true. `looked_at`: pods that were read after
-    a write without a clear answer, as JSON. `read`: those of `Turn.unshown`, each with its object
-    as JSON; None: it does not exist. `owners`: objects that the grouper requested; None: missing,
-    False: no right to read it. `rules`: how pods are grouped, if that has changed. `serves_claims`:
-    the server has the API of resource claims. `answers`: to writes of earlier turns. `to_check`:
-    bindings that were held back and may be outdated. `requests`: BindRequests whose pods and nodes
-    must be checked. `bound`, `failed`, `refused`, `stuck`, `evicted`, `spared`: as in
-    kai.controllers.bindings.Steps. `bound_at`: the API server's time of each of `bound`, in
-    seconds. `usage`: past usage of queues, if it was fetched again. `held_back`: pods whose last
-    binding failed and that are not bound before a wait ends.
-    """
-
-    now_ns: int
-    shift_ns: int = 0
-    trusted_ns: tuple[int, int] = ALWAYS
-    plans: bool = True
-    ends: bool = False
-    forgotten: Sequence[int] = ()
-    looked_at: Sequence[bytes] = ()
-    read: Sequence[tuple[Accepted, bytes | None]] = ()
-    owners: Sequence[tuple[Reference, Mapping[str, Any] | bool | None]] = ()
-    rules: Rules | None = None
-    serves_claims: bool = True
-    answers: Sequence[tuple[Write, Outcome]] = ()
-    to_check: Sequence[Binding] = ()
-    requests: Sequence[Request] = ()
-    bound: Sequence[Binding] = ()
-    bound_at: Sequence[float] = ()
-    failed: Sequence[tuple[Binding, str]] = ()
-    refused: Sequence[tuple[Binding, str]] = ()
-    stuck: Sequence[tuple[Binding, str]] = ()
-    evicted: Sequence[Removal] = ()
-    spared: Sequence[tuple[Removal, str]] = ()
-    usage: Rows | None = None
-    held_back: Collection[str] = ()
-
-    @property
-    def now_s(self) -> float:
-        """The time for waits: it goes on evenly when the time of day steps."""
-        return (self.now_ns - self.shift_ns) / 1e9
-
-
-@dataclass(slots=True)
-class Turn:
-    """The result of one turn.
-
-    `writes` and `events`: about pods, pod groups and queues. `to_check` is that of the inputs, and
-    `broken` has the assumptions that do not hold any more. `targets`: the pods and nodes of the
-    BindRequests in the inputs. `gone`, `gpu_users` and `is_scaling_up`: as in `_core.Drained`.
-    `unshown`: accepted writes that no watch has shown in time; their objects must be read.
-    `without_effect`: those of them that the server does not have. `shown` and `relisted`: as in
-    `_core.Drained`. `lines`: for the log. `wake_ns`: the time of the next turn if nothing else
-    happens.
-
-    For metrics: `timing_ms` by phase, `waiting` groups, the seconds that newly bound pods have
-    waited, the fair shares of queues if they were read, also `queue_sums`, and the number of
-    objects that needed no write, by the name of KAI's controller.
-    """
-
-    cycle: int = 0
-    planned: bool = False
-    bindings: list[Binding] = field(default_factory=list)
-    removals: list[Removal] = field(default_factory=list)
-    grouped: Decided = field(default_factory=Decided)
-    writes: list[Write] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
-    evicted: list[Mapping[str, str]] = field(default_factory=list)
-    synced: frozenset[str] = frozenset()
-    to_check: Sequence[Binding] = ()
-    broken: Sequence[int] = ()
-    targets: Sequence[tuple[Request, Target]] = ()
-    gone: Sequence[tuple[str, str, str]] = ()
-    gpu_users: Sequence[tuple[Any, ...]] = ()
-    is_scaling_up: bool = False
-    unshown: Sequence[Accepted] = ()
-    without_effect: list[Accepted] = field(default_factory=list)
-    shown: Sequence[tuple[str, str, int]] = ()
-    relisted: Sequence[tuple[str, int, int, int, list[str]]] = ()
-    lines: list[Line] = field(default_factory=list)
-    timing_ms: dict[str, float] = field(default_factory=dict)
-    waiting: int = 0
-    waited: list[float] = field(default_factory=list)
-    shares: Shares | None = None
-    queue_sums: Mapping[str, Sums] = field(default_factory=dict)
-    right: Counter[str] = field(default_factory=Counter)
-    wake_ns: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """The knowledge of a scheduler that is in no list of objects.
-
-    `memory`: as in Scheduler.export_memory. `groups`: pod groups in the plan that are not created
-    yet, by name. `assigned`: by pod, its pod group, if the pod does not name one yet. `cycle`: the
-    number of plans so far. `ages` and `usage`: as in `_core.Cluster`.
-    """
-
-    memory: str
-    groups: Mapping[str, Mapping[str, Any]]
-    assigned: Mapping[str, Assignment]
-    cycle: int
-    ages: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    usage: Rows = field(default_factory=dict)
 
 
 class Planner:
@@ -204,7 +54,7 @@ class Planner:
     def __init__(
         self,
         core: Core,
-        options: Options,
+        options: PlanningOptions,
         on_nodes: Callable[[Sequence[str]], None] = lambda nodes: None,
         *,
         only_new: bool = False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kai.controllers.misfits import LOOK_S, STRANDED_S, Misfits
+from kai.controllers.planning.misfits import LOOK_S, STRANDED_S, Misfits
 
 NAN = ("Pod", "team/a", 'metadata.annotations["gpu-fraction"]', '"NaN" is not a number')
 LESS = ("PodGroup", "team/g", "spec.minMember", "-2 is negative")
