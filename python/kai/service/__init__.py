@@ -51,7 +51,7 @@ async def run(
     """
     import asyncio
 
-    from kai.service.live import need_cluster_extra
+    from kai.api.extras import need_cluster_extra
     from kai.service.options import options_of
 
     need_cluster_extra()

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from kai.engine.usage import Rows
     from kai.k8s.leases import LeaderElection
     from kai.k8s.writing import Writer
+    from kai.live.reading import Reading
     from kai.service.collecting import Collecting
-    from kai.service.reading import Reading
 
 LANES: dict[Lane, str] = {lane: lane.name.lower() for lane in Lane if lane is not Lane.LEASE}
 """Leases have separate requests."""

@@ -44,6 +44,9 @@ from kai.k8s.events import About, Events
 from kai.k8s.leases import LeaderElection, Times
 from kai.k8s.sinks import DictSink
 from kai.k8s.writing import Writer
+from kai.live.reading import Reading
+from kai.live.snapshots import archive, objects_of
+from kai.live.usage_db import usage_db_of
 from kai.service.bind_requests import BindRequests
 from kai.service.collecting import Collecting
 from kai.service.comparing import Comparing, Lost
@@ -53,13 +56,10 @@ from kai.service.measuring import Measuring, queue_sink
 from kai.service.metrics import Metrics
 from kai.service.options import Options
 from kai.service.owners import Owners
-from kai.service.reading import Reading
 from kai.service.refusals import Refusals
 from kai.service.reports import Reports
 from kai.service.sharing import Sharing
-from kai.service.snapshots import archive, objects_of
 from kai.service.timekeeping import TimeKeeping
-from kai.service.usage_db import usage_db_of
 from kai.service.usage_fetching import UsageFetching
 
 if TYPE_CHECKING:

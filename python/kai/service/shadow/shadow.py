@@ -23,18 +23,18 @@ from kai.controllers.grouper import Reference
 from kai.controllers.planning.turns import Inputs
 from kai.controllers.shadow import Case, Compared, Tally
 from kai.errors import InvalidInputError, RefusedError, UnreachableError
+from kai.live.reading import Reading
+from kai.live.usage_db import usage_db_of
 from kai.service.life import Life, why_unready
 from kai.service.log import Log
 from kai.service.measuring import set_watches
 from kai.service.metrics import Metrics
 from kai.service.options import Options
 from kai.service.owners import Owners
-from kai.service.reading import Reading
 from kai.service.reports import Reports
 from kai.service.shadow.page import html
 from kai.service.shadow.planner import ShadowPlanner, ShadowTurn
 from kai.service.timekeeping import TimeKeeping
-from kai.service.usage_db import usage_db_of
 from kai.service.usage_fetching import UsageFetching
 
 if TYPE_CHECKING:

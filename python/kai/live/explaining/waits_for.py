@@ -16,8 +16,9 @@ from kai.api import keys, quantities
 from kai.api.reading import annotations_of, at, mapping, objects, text
 from kai.api.refusals import refusal
 from kai.controllers.planning.kinds import DEVICES, STORAGE
+from kai.controllers.refused_writes import Refused
 from kai.engine.text import listing
-from kai.service.attempts import (
+from kai.live.explaining.attempts import (
     Attempt,
     ago,
     attempts_of,
@@ -25,9 +26,8 @@ from kai.service.attempts import (
     in_words,
     waiting_words,
 )
-from kai.service.held_back import held_back
-from kai.service.pod_facts import Object, PodFacts
-from kai.service.refusals import Refused
+from kai.live.explaining.held_back import held_back
+from kai.live.explaining.pod_facts import Object, PodFacts
 
 _GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 

@@ -21,10 +21,10 @@ from kai.api import keys, times
 from kai.api.reading import at, objects, text
 from kai.api.refusals import refusal
 from kai.controllers.progress import BINDING, Told, failed_in, told_in
+from kai.controllers.refused_writes import ACCEPTED, FRESH_S, REFUSED, Refused, refused_in
 from kai.errors import InvalidInputError
 from kai.k8s.answers import denial
-from kai.service.pod_facts import Object, PodFacts, last_seen
-from kai.service.refusals import ACCEPTED, FRESH_S, REFUSED, Refused, refused_in
+from kai.live.explaining.pod_facts import Object, PodFacts, last_seen
 
 MOST_UNDER_WAY_S = 600.0
 """A binding that began longer ago has ended without a mark, with the process that began it."""

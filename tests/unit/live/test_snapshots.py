@@ -18,9 +18,9 @@ from kai.controllers.planning.core import make_core
 from kai.controllers.planning.planner import Planner
 from kai.controllers.planning.turns import Inputs, Turn
 from kai.engine.plan import Plan
+from kai.live.reading import WATCHED
+from kai.live.snapshots import Objects, archive, compact
 from kai.service.options import Options
-from kai.service.reading import WATCHED
-from kai.service.snapshots import Objects, archive, compact
 
 NOW = times.to_ns("2026-01-01T01:00:00Z")
 OPTIONS = Options(roles=("scheduler", "pod-grouper"))

@@ -15,8 +15,8 @@ import kai
 from kai.api.resources import VERSIONED
 from kai.controllers.planning.planner import Planner
 from kai.controllers.planning.turns import Inputs, Turn
-from kai.service import view
-from kai.service.live import read_once
+from kai.live import view
+from kai.live.connecting import read_once
 
 PATIENCE_S = 20.0
 

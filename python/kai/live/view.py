@@ -23,16 +23,16 @@ from kai.api.times import SECOND_NS, to_datetime
 from kai.controllers.grouper import Reference
 from kai.controllers.planning.core import make_core
 from kai.controllers.planning.kinds import WATCHED
+from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.planning.planner import Planner
 from kai.controllers.planning.turns import Inputs, State, Turn
 from kai.engine import text
 from kai.engine.cluster import Cluster
 from kai.errors import KaiError, RefusedError
 from kai.k8s.sinks import DictSink, Sink
-from kai.service.options import Options
-from kai.service.reading import Reading, missing_rights
-from kai.service.usage_db import usage_db_of
-from kai.service.usage_fetching import UsageReading
+from kai.live.reading import Reading, missing_rights
+from kai.live.usage_db import usage_db_of
+from kai.live.usage_fetching import UsageReading
 
 if TYPE_CHECKING:
     from kai.engine.plan import Plan
@@ -52,7 +52,11 @@ class View:
     """Lives on one event loop; `also` as for `Reading`. Ends with `close`."""
 
     def __init__(
-        self, client: Client, options: Options, *, also: Mapping[str, Sequence[Sink]] | None = None
+        self,
+        client: Client,
+        options: PlanningOptions,
+        *,
+        also: Mapping[str, Sequence[Sink]] | None = None,
     ) -> None:
         db = usage_db_of(options)
         self._usage = None if db is None else UsageReading(db, client.clock)

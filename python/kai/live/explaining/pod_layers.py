@@ -18,12 +18,12 @@ from kai.api import keys, times
 from kai.api.kinds import full_name
 from kai.api.reading import annotations_of, at, labels_of, mapping, objects, text
 from kai.controllers.progress import failed_in
+from kai.controllers.refused_writes import refused_in
 from kai.engine.order import age
 from kai.engine.text import Table, count, number
 from kai.errors import InvalidInputError
-from kai.service.pod_facts import Object, PodFacts, QueueFacts, last_seen
-from kai.service.refusals import refused_in
-from kai.service.waits_for import WaitsFor, containers_of, gates_of, gpus_of, waits_for
+from kai.live.explaining.pod_facts import Object, PodFacts, QueueFacts, last_seen
+from kai.live.explaining.waits_for import WaitsFor, containers_of, gates_of, gpus_of, waits_for
 
 MOST_EVENTS = 10
 LONG = 40

@@ -3,8 +3,8 @@
     async with await Client.connect(context="staging") as client:
         facts = await read(client, options, "team/train-0")
 
-kai.service.pod_layers turns them into a page. It needs the rights of `kai plan --live`, and the
-right to list events; without that right the page has no events and reports it.
+kai.live.explaining.pod_layers turns them into a page. It needs the rights of `kai plan --live`, and
+the right to list events; without that right the page has no events and reports it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from kai.engine.scheduler import Scheduler
 from kai.engine.values import Evict, GroupPlan
 from kai.errors import NotFoundError, RefusedError
 from kai.k8s.sinks import DictSink
-from kai.service.view import View
+from kai.live.view import View
 
 if TYPE_CHECKING:
+    from kai.controllers.planning.options import PlanningOptions
     from kai.engine.plan import Plan
     from kai.k8s.client import Client
-    from kai.service.options import Options
 
 NO_QUOTA = -1
 Object = Mapping[str, Any]
@@ -85,7 +85,7 @@ class PodFacts:
     notes: tuple[str, ...] = ()
 
 
-async def read(client: Client, options: Options, given: str) -> PodFacts:
+async def read(client: Client, options: PlanningOptions, given: str) -> PodFacts:
     """`given`: "namespace/name", or a name that only one pod has.
 
     Raises NotFoundError with similar names, and the errors of `View.list_once`.

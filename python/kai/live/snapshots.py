@@ -22,6 +22,7 @@ from kai.api.reading import annotations_of, mapping, objects
 from kai.api.resources import resource
 from kai.api.times import to_text
 from kai.controllers.planning.kinds import METADATA_ONLY, WATCHED
+from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.planning.turns import State
 from kai.engine import config as configuration
 from kai.engine.cluster import Cluster
@@ -29,9 +30,8 @@ from kai.engine.packing import pack
 from kai.engine.usage import to_mapping
 from kai.k8s.client import Client, user_agent
 from kai.k8s.sinks import Page, read_page
-from kai.service.options import Options
-from kai.service.reading import Reading
-from kai.service.view import View, name_of
+from kai.live.reading import Reading
+from kai.live.view import View, name_of
 
 if TYPE_CHECKING:
     from kai.k8s.kubeconfig import Access
@@ -92,7 +92,7 @@ class Objects:
 
     def watch_ended(self, kind: str, /) -> None: ...
 
-    def pieces(self, options: Options, state: State) -> Iterator[bytes]:
+    def pieces(self, options: PlanningOptions, state: State) -> Iterator[bytes]:
         """The text of a snapshot.json."""
         params = options.scheduler_params()
         served = [{"groupVersion": self._claims_api}] if self._claims_api else []
@@ -182,12 +182,12 @@ def _container(container: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def archive(listed: Objects, options: Options, state: State, now_ns: int) -> bytes:
+def archive(listed: Objects, options: PlanningOptions, state: State, now_ns: int) -> bytes:
     """A snapshot.zip. `state`: the scheduler's knowledge besides the objects."""
     return pack(listed.pieces(options, state), _memory(state, now_ns))
 
 
-async def take(client: Client, options: Options) -> Cluster:
+async def take(client: Client, options: PlanningOptions) -> Cluster:
     """A copy of the cluster at the API server.
 
     Raises RefusedError and UnreachableError if it cannot be listed.
@@ -211,7 +211,7 @@ async def take(client: Client, options: Options) -> Cluster:
         await view.close()
 
 
-def objects_of(access: Access, options: Options) -> Objects:
+def objects_of(access: Access, options: PlanningOptions) -> Objects:
     """The objects at the API server, read on a separate event loop, because parsing would block
     another.
 
@@ -227,7 +227,7 @@ def objects_of(access: Access, options: Options) -> Objects:
     return asyncio.run(read())
 
 
-def _config(options: Options) -> dict[str, Any]:
+def _config(options: PlanningOptions) -> dict[str, Any]:
     """The configuration that applies, without members at their default that KAI does not know."""
     text = "" if options.config is None else configuration.config_json(options.config)
     default = configuration.in_force("")

@@ -12,9 +12,9 @@ from kai.controllers.binding import Binding
 from kai.controllers.progress import failed_in, told_in, under_way
 from kai.controllers.verdicts import binder_event, not_bound
 from kai.engine.values import GroupPlan, Reason
-from kai.service.pod_facts import Object, PodFacts, QueueFacts, Verdict
-from kai.service.pod_layers import report_of, tables_of
-from kai.service.waits_for import WaitsFor, waits_for
+from kai.live.explaining.pod_facts import Object, PodFacts, QueueFacts, Verdict
+from kai.live.explaining.pod_layers import report_of, tables_of
+from kai.live.explaining.waits_for import WaitsFor, waits_for
 
 NOW = to_ns("2026-01-01T01:00:00Z")
 RESERVATION = "kai-resource-reservation/gpu-reservation-5f0e"

@@ -23,8 +23,8 @@ from kai.k8s.sinks import METADATA_LIST_KIND, DictSink, Sink
 from kai.k8s.watching import METADATA_LIST, Watch
 
 if TYPE_CHECKING:
+    from kai.controllers.planning.options import PlanningOptions
     from kai.k8s.client import Client
-    from kai.service.options import Options
 
 FORBIDDEN = frozenset((403, 405))
 """HTTP statuses of objects that may not be read."""
@@ -54,7 +54,7 @@ class Reading:
         self,
         client: Client,
         feed: Sink,
-        options: Options,
+        options: PlanningOptions,
         changed: Callable[[], None],
         *,
         also: Mapping[str, Sequence[Sink]] | None = None,

@@ -3,7 +3,7 @@
     db = read_usage_db(config, os.environ)        # None: none is configured
     db.queries(now_s)                             # as KAI writes them (spec 1 F118)
 
-This module does not connect to Prometheus (see kai.service.usage_fetching). Prometheus rejects
+This module does not connect to Prometheus (see kai.live.usage_fetching). Prometheus rejects
 KAI's queries for tumbling and cron windows (spec 1 W1): here they are queries of a sliding window
 that starts at the window's last reset.
 """
@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kai.api.durations import go_seconds, to_go, to_prometheus
+from kai.controllers.planning.options import PlanningOptions
 from kai.engine import config as configuration
 from kai.engine.usage import RESOURCES, Rows
 from kai.engine.usage_params import OF_DB, UsageParams, mapping_of, text_of, unknown
 from kai.engine.windows import Window
 from kai.errors import InvalidConfigError, InvalidInputError
-from kai.service.options import Options
 
 CLIENTS = ("prometheus",)
 METRICS = {
@@ -101,7 +101,7 @@ def read_usage_db(config: Mapping[str, Any], environment: Mapping[str, str]) -> 
         raise InvalidConfigError(f"usageDBConfig: {error}") from None
 
 
-def usage_db_of(options: Options) -> UsageDb | None:
+def usage_db_of(options: PlanningOptions) -> UsageDb | None:
     """The usage database in the configuration of a run. Raises InvalidConfigError as
     `read_usage_db` does."""
     text = "" if options.config is None else configuration.config_json(options.config)

@@ -8,8 +8,8 @@ from typing import Any
 from kai.k8s.clock import Clock
 from kai.k8s.sinks import DictSink
 from kai.k8s.versions import Versions
+from kai.live.reading import Reading, Traffic
 from kai.service.options import Options
-from kai.service.reading import Reading, Traffic
 
 
 def test_traffic_of_earlier_watches_is_added() -> None:

@@ -18,9 +18,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kai.api import extras, keys
+from kai.controllers.planning.options import PlanningOptions
 from kai.engine.arguments import suggesting
-from kai.errors import InvalidInputError, KaiError
-from kai.service.options import Options
+from kai.errors import KaiError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -30,22 +30,16 @@ if TYPE_CHECKING:
     from kai.engine.plan import Plan
     from kai.engine.scheduler import Scheduler
     from kai.k8s.client import Client
-    from kai.service.view import View
+    from kai.live.view import View
 
 Result = TypeVar("Result")
-
-
-def need_cluster_extra() -> None:
-    """Raises InvalidInputError if the libraries for talking to a cluster are not installed."""
-    if missing := extras.missing("aiohttp", "prometheus-client"):
-        raise InvalidInputError(extras.needed("a live cluster", *missing))
 
 
 def read_once(
     *,
     kubeconfig: str | os.PathLike[str] | None = None,
     context: str | None = None,
-    options: Options | None = None,
+    options: PlanningOptions | None = None,
     objects: bool = False,
 ) -> Cluster:
     """Reads a cluster once, for planning. It needs only the right to list.
@@ -54,12 +48,12 @@ def read_once(
     less. Raises UnreachableError, RefusedError and InvalidInputError for a server that cannot be
     used.
     """
-    need_cluster_extra()
+    extras.need_cluster_extra()
     from kai.k8s.client import Client
-    from kai.service.snapshots import take
-    from kai.service.view import View
+    from kai.live.snapshots import take
+    from kai.live.view import View
 
-    chosen = options or Options()
+    chosen = options or PlanningOptions()
 
     async def read() -> Cluster:
         async with await Client.connect(kubeconfig, context) as client:
@@ -103,8 +97,8 @@ def connect(
     Traceback (most recent call last):
     kai.errors.InvalidInputError: staging.yaml: No such file or directory
     """
-    need_cluster_extra()
-    options = Options(
+    extras.need_cluster_extra()
+    options = PlanningOptions(
         config=config,
         as_kai=as_kai,
         scheduler_name=scheduler_name,
@@ -131,7 +125,10 @@ class Live:
     """
 
     def __init__(
-        self, options: Options, kubeconfig: str | os.PathLike[str] | None, context: str | None
+        self,
+        options: PlanningOptions,
+        kubeconfig: str | os.PathLike[str] | None,
+        context: str | None,
     ) -> None:
         self._options, self._kubeconfig, self._context = options, kubeconfig, context
         self._lock = threading.Lock()
@@ -160,7 +157,7 @@ class Live:
 
     def snapshot(self) -> Cluster:
         """A copy of the cluster with all objects, read now: to change it, or to save it."""
-        from kai.service.snapshots import take
+        from kai.live.snapshots import take
 
         return self._call(lambda _, client: take(client, self._options))
 
@@ -233,7 +230,10 @@ class _Connection:
     """A thread with an event loop for a view."""
 
     def __init__(
-        self, options: Options, kubeconfig: str | os.PathLike[str] | None, context: str | None
+        self,
+        options: PlanningOptions,
+        kubeconfig: str | os.PathLike[str] | None,
+        context: str | None,
     ) -> None:
         self._options, self._kubeconfig, self._context = options, kubeconfig, context
         self.client: Client | None = None
@@ -292,7 +292,7 @@ class _Connection:
 
     async def _open(self) -> None:
         from kai.k8s.client import Client
-        from kai.service.view import View
+        from kai.live.view import View
 
         self.client = await Client.connect(self._kubeconfig, self._context)
         self.view = View(self.client, self._options)

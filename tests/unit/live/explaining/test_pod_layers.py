@@ -10,8 +10,8 @@ import pytest
 from kai.api.times import to_ns
 from kai.engine.text import to_text
 from kai.engine.values import GroupPlan, Reason
-from kai.service.pod_facts import PodFacts, QueueFacts, Verdict
-from kai.service.pod_layers import PodReport, report_of, rows_of, tables_of
+from kai.live.explaining.pod_facts import PodFacts, QueueFacts, Verdict
+from kai.live.explaining.pod_layers import PodReport, report_of, rows_of, tables_of
 
 NOW = to_ns("2026-01-01T01:00:00Z")
 Object = dict[str, Any]

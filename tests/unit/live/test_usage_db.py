@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kai.errors import InvalidConfigError, InvalidInputError
+from kai.live.usage_db import UsageDb, read_usage_db, usage_db_of, usage_from, vector_of
 from kai.service.options import Options
-from kai.service.usage_db import UsageDb, read_usage_db, usage_db_of, usage_from, vector_of
 
 NOW = 1_762_777_987.4
 

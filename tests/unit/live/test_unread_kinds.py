@@ -14,7 +14,7 @@ from fake_cluster import FakeCluster, pod, small
 import kai
 from kai.cli import main
 from kai.controllers.planning.kinds import NECESSARY, OPTIONAL, WATCHED
-from kai.service import view
+from kai.live import view
 
 OTHERS = [kind for kind in WATCHED if kind not in NECESSARY]
 Run = Callable[..., tuple[int, str, str]]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from kai.api import times
 from kai.api.reading import at, objects, text
 from kai.errors import InvalidInputError
-from kai.service.pod_facts import PodFacts
+from kai.live.explaining.pod_facts import PodFacts
 
 _UNTIL = re.compile(r"may not trigger evictions before (\S+Z)")  # cpp/kai/texts/messages.cc
 _AVOIDED = re.compile(r"are avoided for now: ([^:]+)\.$")  # kai.controllers.verdicts.plans
