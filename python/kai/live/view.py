@@ -60,7 +60,7 @@ class View:
     ) -> None:
         db = usage_db_of(options)
         self._usage = None if db is None else UsageReading(db, client.clock)
-        options = replace(options, roles=("pod-grouper",))
+        options = options.for_roles("pod-grouper")
         core = make_core(options)
         self._client, self._core = client, core
         self._planner = Planner(core, options, only_new=True)

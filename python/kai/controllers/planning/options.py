@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kai.api import defaults, keys
@@ -32,6 +32,11 @@ class PlanningOptions:
 
     def has(self, role: Role) -> bool:
         return role in self.roles
+
+    def for_roles(self, *roles: Role) -> PlanningOptions:
+        """The same options of plans, for other roles."""
+        same = {each.name: getattr(self, each.name) for each in fields(PlanningOptions)}
+        return PlanningOptions(**{**same, "roles": roles})
 
     def scheduler_params(self) -> dict[str, Any]:
         """As in the `schedulerParams` of a snapshot (spec 2 L7)."""

@@ -1,6 +1,6 @@
 """The planning thread of a shadow: plans before another scheduler decides, and compares.
 
-    planner = ShadowPlanner(options)
+    planner = ShadowPlanner(options, patience=10.0)
     reading = Reading(client, planner.feed, options, changed, also=planner.sinks())
     turn = planner.turn(Inputs(now_ns=now_ns))       # on the one worker thread
     found = [planner.explained(case) for case in turn.cases]        # on any other thread
@@ -15,16 +15,18 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kai.controllers.grouper import Decided
 from kai.controllers.planning.core import Core, make_core, not_used
 from kai.controllers.planning.kinds import needed_by
+from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.planning.planner import Planner
 from kai.controllers.planning.turns import Inputs
 from kai.controllers.shadow import (
+    PATIENCE_S,
     Case,
     Chosen,
     Compared,
@@ -40,7 +42,6 @@ from kai.engine.decisions import Decisions
 from kai.engine.outlines import Outline
 from kai.engine.values import Bind, Decision, Evict
 from kai.k8s.sinks import DictSink, Sink
-from kai.service.options import Options
 
 if TYPE_CHECKING:
     from kai import _core
@@ -68,10 +69,13 @@ class ShadowTurn:
 
 
 class ShadowPlanner:
-    """`turn` is for one thread, the sinks for another; `explained` is for any. `needed`: kinds that
-    are watched, and that must be listed before the first plan."""
+    """`turn` is for one thread, the sinks for another; `explained` is for any.
 
-    def __init__(self, options: Options) -> None:
+    `needed`: kinds that are watched, and that must be listed before the first plan. `patience`: a
+    decision that the other scheduler does not take within these seconds counts as missed.
+    """
+
+    def __init__(self, options: PlanningOptions, *, patience: float = PATIENCE_S) -> None:
         self._config = _Configs(options)
         self.needed = needed_by(("scheduler",), not_used(options))
         core = make_core(options)
@@ -79,9 +83,9 @@ class ShadowPlanner:
         self._core = Core(core.cluster, core.feed, session)
         self._grouping: Planner | None = None
         if options.has("pod-grouper"):
-            grouping = replace(options, roles=("pod-grouper",), shadow=False, shadow_report=None)
+            grouping = options.for_roles("pod-grouper")
             self._grouping = Planner(self._core, grouping, only_new=True)
-        self._comparison = Comparison(patience=options.shadow_patience, pool=options.node_pool)
+        self._comparison = Comparison(patience=patience, pool=options.node_pool)
         self._scheduler_name, self._pool_key = options.scheduler_name, options.node_pool_key
         self._seen: list[tuple[Seen | None, Seen | None]] = []
         self._lock = threading.Lock()
@@ -183,7 +187,7 @@ class ShadowPlanner:
 class _Configs:
     """The configuration with given switches turned off, by their names."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: PlanningOptions) -> None:
         from kai import _core
 
         text = "" if options.config is None else configuration.config_json(options.config)

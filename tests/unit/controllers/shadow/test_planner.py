@@ -10,11 +10,11 @@ import kai
 from kai.api.kinds import LISTS
 from kai.api.times import to_ns
 from kai.controllers.planning.kinds import WATCHED
+from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.planning.turns import Inputs
 from kai.controllers.shadow import Compared
+from kai.controllers.shadow.planner import ShadowPlanner
 from kai.engine.values import Evict
-from kai.service.options import Options
-from kai.service.shadow.planner import ShadowPlanner
 
 NOW = "2026-01-01T00:00:00Z"
 Object = dict[str, Any]
@@ -24,8 +24,8 @@ class World:
     """A cluster of the builder as an API server shows it, and a shadow that watches."""
 
     def __init__(self, cluster: kai.Cluster, config: Mapping[str, Any] | None = None) -> None:
-        options = Options(roles=("scheduler",), shadow=True, config=config, shadow_patience=5.0)
-        self.planner, self.now_ns = ShadowPlanner(options), to_ns(NOW)
+        options = PlanningOptions(roles=("scheduler",), config=config)
+        self.planner, self.now_ns = ShadowPlanner(options, patience=5.0), to_ns(NOW)
         self.objects: dict[tuple[str, str], Object] = {}
         self._sinks, self._version = self.planner.sinks(), 1
         raw = cluster.to_snapshot()["rawObjects"]
