@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from test_truth import World, group, node, places, pod, victims
+from planner_world import World, group, node, places, pod, victims
 
 from kai.api.writes import Outcome, Result
+from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.verdicts.groups import NOT_READY_S
-from kai.service.options import Options
 
 
 def alone(name: str, **spec: Any) -> dict[str, Any]:
@@ -23,7 +23,9 @@ def alone(name: str, **spec: Any) -> dict[str, Any]:
 
 def grouped(waits: dict[str, Any]) -> tuple[World, str]:
     """The state after the first plan, and this plan's pod group, once it is created."""
-    world = World(Options(roles=("scheduler", "pod-grouper")), Node=[node("n1")], Pod=[waits])
+    world = World(
+        PlanningOptions(roles=("scheduler", "pod-grouper")), Node=[node("n1")], Pod=[waits]
+    )
     [change] = world.turn().grouped.groups
     manifest = {**change.manifest, "kind": "PodGroup"}
     manifest["metadata"] = {**manifest["metadata"], "uid": "uid-of-the-group"}
@@ -61,7 +63,7 @@ def of_a_job(**labels: str) -> dict[str, Any]:
 
 def test_a_pod_of_a_job_with_another_group_annotation_is_planned_alone() -> None:
     """Recording 81. The pod was once planned in the group that it names, and bound in it."""
-    options = Options(roles=("scheduler", "pod-grouper"))
+    options = PlanningOptions(roles=("scheduler", "pod-grouper"))
     world = World(options, Node=[node("n1")], PodGroup=[group("mine")], Pod=[of_a_job()])
     turn = world.turn()
     [reference] = turn.grouped.needs
@@ -84,7 +86,7 @@ def test_a_pod_of_a_job_with_another_group_annotation_is_planned_alone() -> None
 
 
 def test_a_pod_keeps_its_group_annotation_if_its_job_is_missing() -> None:
-    options = Options(roles=("scheduler", "pod-grouper"))
+    options = PlanningOptions(roles=("scheduler", "pod-grouper"))
     world = World(options, Node=[node("n1")], PodGroup=[group("mine")], Pod=[of_a_job()])
     [reference] = world.turn().grouped.needs
     [binding] = world.turn(owners=[(reference, None)]).bindings
@@ -103,7 +105,7 @@ def refused(world: World, name: str) -> dict[str, Any]:
 
 
 def test_a_group_that_cannot_be_created_leaves_the_room_to_others() -> None:
-    options = Options(roles=("scheduler", "pod-grouper"))
+    options = PlanningOptions(roles=("scheduler", "pod-grouper"))
     world = World(options, Node=[node("n1", gpus=1)], Pod=[alone("a")])
     answers = refused(world, "a")
     world.event("ADDED", "Pod", alone("b"))
@@ -112,7 +114,7 @@ def test_a_group_that_cannot_be_created_leaves_the_room_to_others() -> None:
 
 
 def test_pods_are_placed_again_when_their_group_is_created_at_last() -> None:
-    options = Options(roles=("scheduler", "pod-grouper"))
+    options = PlanningOptions(roles=("scheduler", "pod-grouper"))
     world = World(options, Node=[node("n1", gpus=1)], Pod=[alone("a")])
     answers = refused(world, "a")
     assert places(world.turn(**answers)) == {}
@@ -131,7 +133,9 @@ def test_no_pod_is_evicted_again_for_a_group_that_cannot_be_created() -> None:
     groups = [{**group("g"), "spec": {**group("g")["spec"], "priorityClassName": "low"}}]
     waits = alone("a", priorityClassName="high")
     lists = {"Node": [node("n1", gpus=1)], "PodGroup": groups, "PriorityClass": classes}
-    world = World(Options(roles=("scheduler", "pod-grouper")), Pod=[running, waits], **lists)
+    world = World(
+        PlanningOptions(roles=("scheduler", "pod-grouper")), Pod=[running, waits], **lists
+    )
     answers = refused(world, "a")
     assert answers["forgotten"], "the pod is evicted in the first plan"
     assert victims(world.turn(**answers)) == []

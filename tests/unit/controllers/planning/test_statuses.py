@@ -7,13 +7,13 @@ import json
 from typing import Any
 
 import pytest
-from test_truth import World, group, pod, queue
+from planner_world import World, group, pod, queue
 
+from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.planning.statuses import WAIT_S
-from kai.service.options import Options
 
-ALONE = Options(roles=("queue-controller",))
-BOTH = Options(roles=("pod-group-controller", "queue-controller"))
+ALONE = PlanningOptions(roles=("queue-controller",))
+BOTH = PlanningOptions(roles=("pod-group-controller", "queue-controller"))
 QUEUES = [queue("top"), queue("left", "top"), queue("right", "top")]
 
 

@@ -8,16 +8,16 @@ import pytest
 
 from kai.controllers.planning.core import make_core, not_used
 from kai.controllers.planning.kinds import WATCHED, needed_by, watched_by
+from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.planning.planner import Planner
 from kai.controllers.planning.turns import Inputs
-from kai.service.options import Options
 
 
 @pytest.mark.parametrize("late", WATCHED)
 def test_no_plan_is_made_before_all_kinds_are_listed(late: str) -> None:
     """Without topologies a gang would be spread over racks, without BindRequests a pod would be
     bound twice. A kind that the cluster lacks counts as an empty list."""
-    options = Options(roles=("scheduler",), config={"plugins": {"numa": True}})
+    options = PlanningOptions(roles=("scheduler",), config={"plugins": {"numa": True}})
     core = make_core(options)
     planner = Planner(core, options)
 
@@ -37,7 +37,7 @@ def test_no_plan_is_made_before_all_kinds_are_listed(late: str) -> None:
 
 def test_numa_zones_are_read_only_with_their_plugin() -> None:
     zones = "NodeResourceTopology"
-    assert zones in not_used(Options())
-    assert zones not in not_used(Options(config={"plugins": {"numa": True}}))
-    assert zones not in watched_by(["scheduler"], not_used(Options()))
-    assert needed_by(["scheduler"], not_used(Options())) == set(WATCHED) - {zones}
+    assert zones in not_used(PlanningOptions())
+    assert zones not in not_used(PlanningOptions(config={"plugins": {"numa": True}}))
+    assert zones not in watched_by(["scheduler"], not_used(PlanningOptions()))
+    assert needed_by(["scheduler"], not_used(PlanningOptions())) == set(WATCHED) - {zones}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from test_truth import World, node, pod, victims
+from planner_world import World, node, pod, victims
 
-from kai.service.options import Options
+from kai.controllers.planning.options import PlanningOptions
 
 NODES = ("n1", "n2", "n3")
 CLASSES = [{"metadata": {"name": "low"}, "value": 10}, {"metadata": {"name": "high"}, "value": 90}]
@@ -45,7 +45,7 @@ class Full(World):
 
     def __init__(self) -> None:
         super().__init__(
-            Options(roles=("scheduler", "pod-grouper")),
+            PlanningOptions(roles=("scheduler", "pod-grouper")),
             Node=[node(name, gpus=1) for name in NODES],
             PriorityClass=CLASSES,
             PodGroup=[low(f"low-{name}") for name in NODES],

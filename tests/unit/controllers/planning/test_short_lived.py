@@ -9,17 +9,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from test_truth import START_NS, World, node, pod, queue
+from planner_world import START_NS, World, node, pod, queue
 
 from kai.api.writes import Outcome, Result, Write
 from kai.controllers.binding import Binder
 from kai.controllers.bindings import Binding, Steps
 from kai.controllers.grouper import Reference
+from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.planning.turns import Turn
 from kai.engine.plan import Plan
-from kai.service.options import Options
 
-OPTIONS = Options(roles=("scheduler", "pod-grouper"))
+OPTIONS = PlanningOptions(roles=("scheduler", "pod-grouper"))
 DONE, FAILED, LOST = Outcome(Result.DONE, 201), Outcome(Result.FAILED, 503), Outcome(Result.LOST)
 GONE, CONFLICT = Outcome(Result.GONE, 404), Outcome(Result.CONFLICT, 409)
 JOB = "batch/v1"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from test_truth import World, group, node, places, pod, queue
+from planner_world import World, group, node, places, pod, queue
 
 from kai.controllers.planning.misfits import STRANDED_S
+from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.planning.turns import Turn
-from kai.service.options import Options
 
 NAN = 'metadata.annotations["gpu-fraction"]: "NaN" is not a number above 0 and up to 1'
 
@@ -102,7 +102,7 @@ def test_an_invalid_running_pod_is_not_evicted() -> None:
 
 def test_only_the_scheduler_of_the_default_pool_reports_invalid_objects() -> None:
     lists = {"Node": [node("n1")], "PodGroup": [group("g")], "Pod": [bad_pod("p")]}
-    other = World(Options(roles=("scheduler",), node_pool="a100"), **lists)
+    other = World(PlanningOptions(roles=("scheduler",), node_pool="a100"), **lists)
     turn = other.turn()
     assert conditions(turn) == {}
     assert len(ignored(turn)) == 1
@@ -112,7 +112,9 @@ def test_conditions_of_a_group_have_the_node_pool_of_the_scheduler() -> None:
     pool = {"kai.scheduler/node-pool": "a100"}
     waits = group("g", queue="nowhere")
     waits["metadata"]["labels"] = pool
-    world = World(Options(roles=("scheduler",), node_pool="a100"), PodGroup=[waits], Pod=[pod("p")])
+    world = World(
+        PlanningOptions(roles=("scheduler",), node_pool="a100"), PodGroup=[waits], Pod=[pod("p")]
+    )
     [write] = [each for each in world.turn().writes if each.kind == "PodGroup"]
     [condition] = write.body["status"]["schedulingConditions"]
     assert condition["nodePool"] == "a100"

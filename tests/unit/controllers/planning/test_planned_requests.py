@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from test_truth import World, group, node, pod
+from planner_world import World, group, node, pod
 
 from kai.api.keys import LAST_START_ANNOTATION as LAST_START
 from kai.controllers.bind_requests import Request, Target

@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from test_truth import World, group, node, places, pod, victims
+from planner_world import World, group, node, places, pod, victims
 
 from kai.api import keys
 from kai.api.writes import Outcome, Result
+from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.planning.turns import Turn
 from kai.controllers.unshown import READ_AFTER_S, Accepted
-from kai.service.options import Options
 
 DONE = Outcome(Result.DONE, 201)
 
@@ -171,7 +171,7 @@ def test_a_victim_that_is_gone_makes_room() -> None:
 
 def grouped() -> tuple[World, Turn]:
     """A pod that names no group yet; its group is created, and the pod is about to be patched."""
-    options = Options(roles=("scheduler", "pod-grouper"))
+    options = PlanningOptions(roles=("scheduler", "pod-grouper"))
     bare = pod("a", "")
     bare["metadata"]["labels"] = {keys.QUEUE_LABEL: "leaf"}
     world = World(options, Pod=[bare])
