@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     )
     from kai.integrations import PodSettings, pod_settings
     from kai.linting import lint
+    from kai.live.connecting import Live, connect
     from kai.service import run
-    from kai.service.live import Live, connect
     from kai.settings import PodRequest
     from kai.sim.comparing import Comparison, Side, Sweep, compare, sweep
     from kai.sim.simulate import simulate
@@ -178,7 +178,7 @@ _HOME = {
     "kai.integrations": ("PodSettings", "pod_settings"),
     "kai.linting": ("lint",),
     "kai.service": ("run",),
-    "kai.service.live": ("Live", "connect"),
+    "kai.live.connecting": ("Live", "connect"),
     "kai.settings": ("PodRequest",),
     "kai.sim.comparing": ("Comparison", "Side", "Sweep", "compare", "sweep"),
     "kai.sim.simulate": ("simulate",),

@@ -7,11 +7,11 @@ import json
 from recordings import Recording
 from virtual import Moment, moments, ns_of, with_uids
 
+from kai.controllers.planning.kinds import WATCHED
+from kai.controllers.planning.options import PlanningOptions
+from kai.controllers.planning.turns import Inputs
 from kai.controllers.shadow import Compared
-from kai.service.kinds import WATCHED
-from kai.service.options import Options
-from kai.service.planner import Inputs
-from kai.service.shadow.planner import ShadowPlanner, ShadowTurn
+from kai.controllers.shadow.planner import ShadowPlanner, ShadowTurn
 
 PERIOD_MS = 20
 PHASES_MS = range(0, 1000, 100)
@@ -22,7 +22,7 @@ class Player:
 
     def __init__(self) -> None:
         self.compared: list[Compared] = []
-        self._planner = ShadowPlanner(Options(roles=("scheduler",), shadow=True))
+        self._planner = ShadowPlanner(PlanningOptions(roles=("scheduler",)))
         self._sinks = self._planner.sinks()
         self._version = 1
         for kind in WATCHED:

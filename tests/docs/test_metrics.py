@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from kai.controllers.planning.options import ROLES
 from kai.service.admission.metrics import AdmissionMetrics
 from kai.service.metrics import Metrics
 from kai.service.metrics.series import Series
-from kai.service.options import ROLES
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text()
 UNITS = {

@@ -10,6 +10,8 @@ import importlib.util
 import os
 import sys
 
+from kai.errors import InvalidInputError
+
 EXTRAS = {
     "admission": ("cryptography",),
     "cluster": ("aiohttp", "croniter", "prometheus-client"),
@@ -45,6 +47,12 @@ def needed(what: str, *packages: str) -> str:
     """ "reading devices needs nvidia-ml-py: pip install nvidia-ml-py"."""
     names = missing(*packages) or list(packages)
     return f"{what} needs {' and '.join(names)}: {_pip()} install {' '.join(names)}"
+
+
+def need_cluster_extra() -> None:
+    """Raises InvalidInputError if the libraries for talking to a cluster are not installed."""
+    if absent := missing("aiohttp", "prometheus-client"):
+        raise InvalidInputError(needed("a live cluster", *absent))
 
 
 def _pip() -> str:

@@ -172,9 +172,9 @@ def options_in(
 ) -> AdmissionOptions:
     """The options of the webhooks, from the parameters of the command. Raises UsageError and
     KaiError for values that cannot be used."""
+    from kai.api.extras import need_cluster_extra
     from kai.api.names import problem_of_label, problem_of_name
     from kai.errors import InvalidInputError
-    from kai.service.live import need_cluster_extra
 
     need_cluster_extra()
     need_cryptography("kai run admission")

@@ -69,7 +69,7 @@ def command(
     """
     import asyncio
 
-    from kai.service.live import need_cluster_extra
+    from kai.api.extras import need_cluster_extra
 
     need_cluster_extra()
     from kai import __version__

@@ -12,7 +12,7 @@ from kai.cli.output import Answer, Answers, output_options
 
 if TYPE_CHECKING:
     from kai.engine.text import Table
-    from kai.service.pod_layers import PodReport
+    from kai.live.explaining.pod_layers import PodReport
 
 
 @click.command(
@@ -81,13 +81,13 @@ def _read(
 ) -> PodReport:
     import asyncio
 
+    from kai.api.extras import need_cluster_extra
     from kai.cli.work import named, patiently
-    from kai.service.live import need_cluster_extra
     from kai.service.options import Options
 
     need_cluster_extra()
     from kai.k8s.client import Client
-    from kai.service import pod_facts, pod_layers
+    from kai.live.explaining import pod_facts, pod_layers
 
     if options["config"] is not None:
         options["config"] = named("--config", options["config"])
@@ -101,7 +101,7 @@ def _read(
 
 
 def _answer(report: PodReport) -> Answer:
-    from kai.service import pod_layers
+    from kai.live.explaining import pod_layers
 
     def tables() -> list[Table]:
         return pod_layers.tables_of(report.layers)

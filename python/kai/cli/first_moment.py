@@ -95,7 +95,7 @@ def _cluster(files: Sequence[str], options: dict[str, Any]) -> Cluster:
     from kai.cli.work import patiently
 
     if is_live(options):
-        from kai.service.live import read_once
+        from kai.live.connecting import read_once
 
         chosen = {name: options[name] for name in ("kubeconfig", "context")}
         whole = (options["remaining"] or "").startswith("annotation")

@@ -121,7 +121,7 @@ def _config(file: str) -> str:
     from kai.cli.failures import print_error
     from kai.cli.work import named
     from kai.engine import config as configuration
-    from kai.service.usage_db import read_usage_db
+    from kai.live.usage_db import read_usage_db
 
     text = configuration.config_json(named("--config", file))
     for warning in configuration.read(text).warnings:

@@ -73,9 +73,9 @@ def command(
     kai.scheduler/numa-placement-observed. The scheduler's plugin numa counts these
     resources as used in their zones.
     """
+    from kai.api.extras import need_cluster_extra
     from kai.k8s.kubelet import need_numa_extra
     from kai.service import export_numa
-    from kai.service.live import need_cluster_extra
     from kai.service.log import Log
     from kai.service.programs.numa_exporter import ExporterOptions
 

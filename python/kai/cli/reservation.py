@@ -58,7 +58,7 @@ def command(
     The scheduler creates such a pod for each shared GPU. The program is not
     meant to be started by hand.
     """
-    from kai.service.live import need_cluster_extra
+    from kai.api.extras import need_cluster_extra
 
     need_cluster_extra()
     from kai.service.log import Log

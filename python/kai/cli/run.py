@@ -253,7 +253,7 @@ def options_in(
 ) -> tuple[Options, AdmissionOptions | None]:
     """The options of the roles and of the webhooks, from the parameters of the command, in its
     context. Raises UsageError and KaiError for values that cannot be used."""
-    from kai.service.live import need_cluster_extra
+    from kai.api.extras import need_cluster_extra
     from kai.service.options import Options, roles_of
 
     for name in PROGRAMS:

@@ -74,7 +74,7 @@ def command(
 def _read(kubeconfig: str | None, context: str | None, options: dict[str, Any]) -> Cluster:
     """Reads all objects of a cluster; warns on standard error about those that it cannot read."""
     from kai.cli.work import Warner, named, patiently
-    from kai.service.live import read_once
+    from kai.live.connecting import read_once
     from kai.service.options import Options
 
     if options["config"] is not None:

@@ -111,7 +111,7 @@ class PlanArguments:
 
     def _clusters(self) -> Iterator[Cluster | InvalidInputError]:
         if self.is_live:
-            from kai.service.live import read_once
+            from kai.live.connecting import read_once
             from kai.service.options import Options
 
             # A usage file takes precedence over the database of the configuration.

@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from kai.controllers.planning.lines import LogLevel
     from kai.k8s.client import Client
     from kai.service.admission import AdmissionOptions
     from kai.service.admission.beside import Running
     from kai.service.log import Log
-    from kai.service.options import LogLevel, Options, RunOptions
+    from kai.service.options import Options, RunOptions
     from kai.service.programs.numa_exporter import ExporterOptions
 
 
@@ -50,7 +51,7 @@ async def run(
     """
     import asyncio
 
-    from kai.service.live import need_cluster_extra
+    from kai.api.extras import need_cluster_extra
     from kai.service.options import options_of
 
     need_cluster_extra()

@@ -24,6 +24,7 @@ from kai.controllers.bind_requests import Request
 from kai.controllers.claims import Claims
 from kai.controllers.courses import Ask, Courses, Find, Send
 from kai.controllers.grouper import Decided
+from kai.controllers.planning.lines import Line
 from kai.controllers.pods.binder import RequestBinder
 from kai.controllers.pods.course import Reserver
 from kai.controllers.pods.decisions import Binding
@@ -39,14 +40,13 @@ from kai.errors import KaiError
 from kai.k8s.answers import denial
 from kai.k8s.client import USED
 from kai.k8s.sinks import DictSink, Sink
-from kai.service.log import Line
 
 if TYPE_CHECKING:
+    from kai.controllers.planning.turns import Turn
     from kai.k8s.client import Client
     from kai.k8s.writing import Writer
     from kai.service.life import Life
     from kai.service.options import Options
-    from kai.service.planner import Turn
     from kai.service.refusals import Refusals
     from kai.service.reports import Reports
 

@@ -7,10 +7,10 @@ Their own types have checked each value; here is what a program finds only when 
 
 from __future__ import annotations
 
+from kai.controllers.planning.core import make_core
+from kai.live.usage_db import usage_db_of
 from kai.service.options import Options
 from kai.service.pages import addresses_in
-from kai.service.planner import make_core
-from kai.service.usage_db import usage_db_of
 
 
 def check(options: Options) -> None:

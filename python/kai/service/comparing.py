@@ -29,9 +29,9 @@ from kai.k8s.watching import METADATA_LIST
 
 if TYPE_CHECKING:
     from kai import _core
+    from kai.controllers.planning.turns import Turn
     from kai.k8s.answers import Answer
     from kai.k8s.client import Client
-    from kai.service.planner import Turn
 
 AGAIN_AFTER_S = 2.0
 """A difference counts if it is still there after this time."""

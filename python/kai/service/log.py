@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from kai.service.options import LogLevel
+from kai.controllers.planning.lines import Line, LogLevel
 
 _LEVELS = {"debug": 0, "info": 1, "warning": 2, "error": 3}
 
@@ -65,15 +65,6 @@ class Log:
             stream.flush()
         except (OSError, ValueError):  # the reader is gone: scheduling continues
             return
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line to write. `fields`: by name; fields without a value are left out."""
-
-    level: LogLevel
-    message: str
-    fields: Mapping[str, Any]
 
 
 class Calm:

@@ -24,14 +24,14 @@ from kai.service.metrics.metrics import EVICTED_LABELS, Metrics
 from kai.service.metrics.series import Buckets
 
 if TYPE_CHECKING:
+    from kai.controllers.planning.figures import Shares
+    from kai.controllers.planning.turns import Turn
     from kai.controllers.pods.pods import Pods
     from kai.engine.usage import Rows
     from kai.k8s.leases import LeaderElection
     from kai.k8s.writing import Writer
+    from kai.live.reading import Reading
     from kai.service.collecting import Collecting
-    from kai.service.metrics.figures import Shares
-    from kai.service.planner import Turn
-    from kai.service.reading import Reading
 
 LANES: dict[Lane, str] = {lane: lane.name.lower() for lane in Lane if lane is not Lane.LEASE}
 """Leases have separate requests."""

@@ -6,12 +6,13 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from kai.api import defaults, keys, quantities
+from kai.api import keys, quantities
 from kai.api.kai_flags import ADDED_PARAMETERS, PARAMETERS
 from kai.api.names import object_name
 from kai.api.nearest import did_you_mean
+from kai.controllers.planning.options import ROLES, PlanningOptions
 from kai.controllers.sharing import Reservations
 from kai.engine import config as configuration
 from kai.errors import InvalidConfigError, InvalidInputError
@@ -19,14 +20,11 @@ from kai.errors import InvalidConfigError, InvalidInputError
 if TYPE_CHECKING:
     from kai.policy import Policy
 
-Role = Literal["scheduler", "binder", "pod-grouper", "pod-group-controller", "queue-controller"]
-ROLES: tuple[str, ...] = get_args(Role)
 ALL = "all"
 QUEUE_LABELS = ("queue_name", "queue_metadata_name", "queue_display_name")
 """Labels of all metrics about queues."""
 _METRIC_LABEL = re.compile("[a-zA-Z][a-zA-Z0-9_]*")
 _METRICS_NAMESPACE = re.compile("[a-zA-Z][a-zA-Z0-9_]*")
-LogLevel = Literal["debug", "info", "warning", "error"]
 
 BINDINGS: tuple[str, ...] = ("direct", "bind-requests")
 EVICTIONS: tuple[str, ...] = ("delete", "evict")
@@ -42,41 +40,29 @@ LEASES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(PlanningOptions):
     """All options except those of the connection.
 
-    `binding`: "direct" binds pods, "bind-requests" creates BindRequests, which the binder role (or
-    KAI's binder) carries out. `eviction`: "evict" respects PodDisruptionBudgets, "delete" is KAI's
-    way. Times are in seconds. `min_period`: the shortest time from the end of one cycle to the next
-    one; `max_period`: a cycle runs after this time even if nothing has changed. `compare_period`:
-    how often the leader compares what its watches have shown with the API server; 0: never.
-    `writers`: the number of concurrent requests. `queue_label_to_metric_label`: labels of queues
-    that their metrics get too, with the metric label's name;
-    `queue_label_to_default_metric_value`: values for queues without such a label.
-    `volume_seconds`: time limit for the volumes of a pod. `shadow`: nothing is written; decisions
-    are compared with those of the scheduler that runs in the cluster. A decision that it does not
-    take within `shadow_patience` counts as missed, and the result is written to the file
-    `shadow_report` at the end.
+    `eviction`: "evict" respects PodDisruptionBudgets, "delete" is KAI's way. Times are in seconds.
+    `min_period`: the shortest time from the end of one cycle to the next one; `max_period`: a cycle
+    runs after this time even if nothing has changed. `compare_period`: how often the leader
+    compares what its watches have shown with the API server; 0: never. `writers`: the number of
+    concurrent requests. `queue_label_to_metric_label`: labels of queues that their metrics get too,
+    with the metric label's name; `queue_label_to_default_metric_value`: values for queues without
+    such a label. `volume_seconds`: time limit for the volumes of a pod. `shadow`: nothing is
+    written; decisions are compared with those of the scheduler that runs in the cluster. A decision
+    that it does not take within `shadow_patience` counts as missed, and the result is written to
+    the file `shadow_report` at the end.
 
-    `policies` are functions declared with `kai.policy`. In the scheduler of a cluster they need
-    `allow_python_policies`, because a slow policy delays every decision, and a failing one ends the
-    run.
+    In the scheduler of a cluster, `policies` need `allow_python_policies`, because a slow policy
+    delays every decision, and a failing one ends the run.
 
     `resource_reservation_...`, `runtime_class_name` and `fake_gpu_nodes` are for the pods that hold
     shared GPUs (`reservations`); `cdi` and `hami_core` for the ConfigMaps of pods that share one.
     """
 
-    roles: tuple[str, ...] = ROLES
-    scheduler_name: str = keys.SCHEDULER_NAME
     namespace: str = "kai-scheduler"
-    node_pool_key: str = keys.NODE_POOL_LABEL
-    node_pool: str = ""
-    queue_label_key: str = keys.QUEUE_LABEL
-    config: Any = None
-    as_kai: bool = False
-    policies: tuple[Policy, ...] = ()
     allow_python_policies: bool = False
-    binding: Literal["direct", "bind-requests"] = "direct"
     eviction: Literal["delete", "evict"] = "delete"
     leader_elect: bool = True
     listen: str | None = None
@@ -103,7 +89,6 @@ class Options:
     cdi: bool = False
     hami_core: bool = False
     volume_seconds: float = 120.0
-    params: dict[str, Any] = field(default_factory=dict)
     shadow: bool = False
     shadow_patience: float = 10.0
     shadow_report: str | None = None
@@ -212,9 +197,6 @@ class Options:
             fake=self.fake_gpu_nodes,
         )
 
-    def has(self, role: Role) -> bool:
-        return role in self.roles
-
     def leases(self) -> tuple[str, ...]:
         """The names of the required leases, in the same order in all programs."""
         names = []
@@ -255,17 +237,6 @@ class Options:
         defaults = self.queue_label_to_default_metric_value
         found = self.queue_label_to_metric_label.items()
         return [(own, name, defaults.get(own, "")) for own, name in found]
-
-    def scheduler_params(self) -> dict[str, Any]:
-        """As in the `schedulerParams` of a snapshot (spec 2 L7)."""
-        pool = {"NodePoolLabelKey": self.node_pool_key, "NodePoolLabelValue": self.node_pool}
-        return {
-            **defaults.scheduler_params(),
-            "schedulerName": self.scheduler_name,
-            "partitionParams": pool,
-            "queueLabelKey": self.queue_label_key,
-            **self.params,
-        }
 
 
 _DEFAULT = Options()

@@ -10,32 +10,19 @@ counted again every five minutes, and another one when the write is accepted.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from kai.api.refusals import Refusal, refusal
+from kai.api.refusals import Refusal
 from kai.api.writes import Outcome, Result, Write
 from kai.controllers.pods.course import wait_of
+from kai.controllers.refused_writes import ACCEPTED, AGAIN_S, REFUSED, refused_text
 from kai.controllers.verdicts import Event
 from kai.service.log import Log
 
-REFUSED, ACCEPTED = "WriteRefused", "WriteAccepted"
-"""The reasons of events."""
-AGAIN_S = 300.0
-FRESH_S = AGAIN_S + 60.0
-"""A refusal that goes on has an event of this age or younger: writes are tried every 30 s."""
 MOST_OPEN = 10_000
 """The most refused writes that are remembered."""
-LONGEST = 1000
-
-_MESSAGE = re.compile(
-    r"(?P<what>(?:create|patch|delete) \S+ \S+) is refused: (?P<why>.*)", re.DOTALL
-)
-
-
-_BLOCKING = ("create PodGroup ", "create BindRequest ", "create Pod/binding ")
 
 
 class _About(NamedTuple):
@@ -100,7 +87,7 @@ class Refusals:
         for about in _objects_of(write):
             if now - told.get(about, (float("-inf"), ""))[0] >= AGAIN_S:
                 told[about] = (now, name)
-                text = f"{what} {name} is refused: {message}"[:LONGEST]
+                text = refused_text(what, name, message)
                 events.append(_event(about, "Warning", REFUSED, text))
         return events
 
@@ -130,25 +117,6 @@ class Refusals:
         if now - self._logged.get(rule, float("-inf")) >= AGAIN_S:
             self._logged[rule] = now
             self._log.warning(f"{rule[0]} is refused", name=name, why=found.sentence, fix=found.fix)
-
-
-class Refused(NamedTuple):
-    """A refused write in the text of an event. `what`: "create PodGroup team/g"."""
-
-    what: str
-    rule: Refusal
-
-    @property
-    def blocks(self) -> bool:
-        """Whether a pod cannot be bound without it."""
-        return self.what.startswith(_BLOCKING)
-
-
-def refused_in(message: str) -> Refused | None:
-    """The refused write in the message of an event of ours; None for other messages."""
-    found = _MESSAGE.fullmatch(message)
-    rule = None if found is None else refusal(found["why"], inside=True)
-    return None if found is None or rule is None else Refused(found["what"], rule)
 
 
 def what_of(write: Write) -> str:

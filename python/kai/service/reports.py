@@ -19,16 +19,17 @@ from typing import TYPE_CHECKING
 from kai.api.refusals import refusal
 from kai.api.resources import RESOURCES, resource
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
+from kai.controllers.planning.lines import Line
 from kai.k8s.answers import Denial, denial
-from kai.service.log import Calm, Line, Log
+from kai.service.log import Calm, Log
 from kai.service.rights import Rights, right_of
 
 if TYPE_CHECKING:
+    from kai.controllers.planning.turns import Turn
     from kai.controllers.pods.decisions import Binding
     from kai.k8s.clock import Clock
     from kai.k8s.leases import LeaderElection
     from kai.k8s.watching import Watch
-    from kai.service.planner import Turn
 
 LOOK_EVERY_S = 1.0
 LINES_AT_ONCE = 20

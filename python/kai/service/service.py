@@ -4,9 +4,9 @@
     await service.run(stop)
 
 The event loop reads watches into the feed, sends writes and receives the answers; one worker thread
-plans (kai.service.planner). A turn of the worker starts when something has changed, at most every
-`min_period`, and at least every `max_period` or at the time at which the last plan would change by
-itself.
+plans (kai.controllers.planning.planner). A turn of the worker starts when something has changed, at
+most every `min_period`, and at least every `max_period` or at the time at which the last plan would
+change by itself.
 """
 
 from __future__ import annotations
@@ -23,28 +23,30 @@ import kai
 from kai.api.writes import Lane, Outcome, Write
 from kai.controllers.grouper import Decided, Reference
 from kai.controllers.grouper.decisions import WARNING
+from kai.controllers.planning.core import make_core, not_used, read_config
+from kai.controllers.planning.kinds import watched_by
+from kai.controllers.planning.planner import Planner
+from kai.controllers.planning.turns import Inputs, Turn
 from kai.controllers.unshown import Accepted
 from kai.controllers.verdicts import Event
 from kai.k8s.events import About, Events
 from kai.k8s.leases import LeaderElection, Times
 from kai.k8s.writing import Writer
+from kai.live.reading import Reading
+from kai.live.snapshots import archive, objects_of
+from kai.live.usage_db import usage_db_of
 from kai.service.carrying_out import CarryingOut
 from kai.service.collecting import Collecting
 from kai.service.comparing import Comparing, Lost
-from kai.service.kinds import watched_by
 from kai.service.life import Life, why_unready
 from kai.service.log import Log
 from kai.service.measuring import Measuring, queue_sink
 from kai.service.metrics import Metrics
 from kai.service.options import Options
 from kai.service.owners import Owners
-from kai.service.planner import Inputs, Planner, Turn, make_core, not_used, read_config
-from kai.service.reading import Reading
 from kai.service.refusals import Refusals
 from kai.service.reports import Reports
-from kai.service.snapshots import archive, objects_of
 from kai.service.timekeeping import TimeKeeping
-from kai.service.usage_db import usage_db_of
 from kai.service.usage_fetching import UsageFetching
 
 if TYPE_CHECKING:

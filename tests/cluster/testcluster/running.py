@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from kai.api.resources import resource
+from kai.controllers.planning.kinds import WATCHED
 from kai.install import manifests
-from kai.service.kinds import WATCHED
 
 from .cluster import Cluster
 from .errors import ClusterError

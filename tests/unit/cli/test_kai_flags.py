@@ -104,7 +104,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
 
         monkeypatch.setattr("kai.service.serve", keep)
         monkeypatch.setattr("kai.service.export_numa", keep)
-        monkeypatch.setattr("kai.service.live.need_cluster_extra", lambda: None)
+        monkeypatch.setattr("kai.api.extras.need_cluster_extra", lambda: None)
         monkeypatch.setattr("kai.k8s.kubelet.need_numa_extra", lambda: None)
         result = CliRunner().invoke(cli, ["run", *args])
         return Ran(result, got[0] if got else None)

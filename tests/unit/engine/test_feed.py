@@ -9,8 +9,8 @@ import pytest
 
 import kai
 from kai import _core
+from kai.controllers.planning.seen import FeedSeen
 from kai.engine.cluster import Cluster
-from kai.service.seen import FeedSeen
 
 NOW_NS = 1_750_000_000_000_000_000
 QUOTA = {"quota": -1, "limit": -1, "overQuotaWeight": 1}

@@ -480,8 +480,8 @@ def test_a_running_scheduler_accepts_policies_only_if_allowed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("aiohttp")
+    from kai.controllers.planning.core import read_config
     from kai.service.options import Options
-    from kai.service.planner import read_config
 
     file = tmp_path / "mine.py"
     file.write_text(FILE)

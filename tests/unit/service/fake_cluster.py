@@ -22,7 +22,7 @@ from aiohttp import web
 from fake_api import FakeApi
 
 from kai.api.resources import RESOURCES, VERSIONED
-from kai.service.kinds import WATCHED
+from kai.controllers.planning.kinds import WATCHED
 
 Object = dict[str, Any]
 KINDS = (*WATCHED, "Job")

@@ -11,8 +11,8 @@ from typing import Any
 from aiohttp import web
 from fake_api import FakeApi, ManualClock, status
 
+from kai.controllers.planning.turns import Turn
 from kai.service.comparing import Comparing, Lost
-from kai.service.planner import Turn
 
 PODS = "/api/v1/pods"
 PERIOD_S = 20.0

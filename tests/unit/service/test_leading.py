@@ -13,10 +13,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "k8s"))
 import pytest
 from fake_api import FakeApi, QuickClock, ok
 
-from kai.controllers.bindings import Binding
+from kai.controllers.pods.decisions import Binding
+from kai.controllers.planning.turns import Turn
 from kai.service.log import Log
 from kai.service.options import Options
-from kai.service.planner import Turn
 from kai.service.service import Service
 
 

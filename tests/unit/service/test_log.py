@@ -6,7 +6,8 @@ import io
 import json
 import logging
 
-from kai.service.log import Bridge, Calm, Line, Log
+from kai.controllers.planning.lines import Line
+from kai.service.log import Bridge, Calm, Log
 
 
 class Logged:

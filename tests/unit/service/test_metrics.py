@@ -17,11 +17,12 @@ from living_cluster import LivingCluster
 from prometheus_client.parser import text_string_to_metric_families
 
 import kai
+from kai.controllers.planning.options import ROLES
 from kai.k8s.client import Client
 from kai.service.log import Log
 from kai.service.metrics import Metrics
 from kai.service.metrics.series import Counter, Gauge, Histogram, snapshots, text_of
-from kai.service.options import ROLES, Options
+from kai.service.options import Options
 from kai.service.pages import Pages
 from kai.service.service import Service
 

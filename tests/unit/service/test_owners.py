@@ -10,9 +10,9 @@ from fake_api import ManualClock
 
 from kai.controllers.grouper import Reference
 from kai.errors import RefusedError, UnreachableError
+from kai.live.reading import Reading
 from kai.service.options import Options
 from kai.service.owners import A_SECOND, EVERY_S, FRESH_S, Owners
-from kai.service.reading import Reading
 
 JOB = Reference("batch/v1", "Job", "team", "j", "u")
 

@@ -26,12 +26,12 @@ from living_cluster import LivingCluster
 
 from kai.engine.windows import Samples, usage_of
 from kai.k8s.client import Client
+from kai.live.usage_db import UsageDb, read_usage_db
+from kai.live.usage_fetching import fetch
 from kai.service.log import Log
 from kai.service.options import Options
 from kai.service.pages import Pages
 from kai.service.service import Service
-from kai.service.usage_db import UsageDb, read_usage_db
-from kai.service.usage_fetching import fetch
 
 PROGRAM = shutil.which("prometheus")
 PATIENCE_S = 60.0

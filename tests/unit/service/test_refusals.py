@@ -9,10 +9,11 @@ import pytest
 
 from kai.api.refusals import refusal
 from kai.api.writes import Lane, Outcome, Result, Write
-from kai.controllers.binding import Binding
+from kai.controllers.pods.decisions import Binding
+from kai.controllers.refused_writes import ACCEPTED, AGAIN_S, REFUSED, refused_in
 from kai.controllers.verdicts import Event
 from kai.service.log import Log
-from kai.service.refusals import ACCEPTED, AGAIN_S, REFUSED, Refusals, refused_in
+from kai.service.refusals import Refusals
 
 UNCALLED = (
     'Internal error occurred: failed calling webhook "w.example.com": failed to call webhook: Post'

@@ -17,9 +17,10 @@ from living_cluster import LivingCluster
 from kai.api import keys
 from kai.api.resources import RESOURCES
 from kai.cli import main
+from kai.controllers.planning.options import ROLES
 from kai.k8s.client import Client
 from kai.service.log import Log
-from kai.service.options import ROLES, Options
+from kai.service.options import Options
 from kai.service.service import Service
 
 PATIENCE_S = 20.0

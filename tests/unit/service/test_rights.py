@@ -12,18 +12,20 @@ import pytest
 from fake_api import FakeApi, QuickClock, status
 
 from kai.api.writes import Lane, Outcome, Result, Write
-from kai.controllers.binding import Binding
+from kai.controllers.pods.decisions import Binding
 from kai.controllers.grouper import Reference
+from kai.controllers.planning.kinds import needed_by, watched_by
+from kai.controllers.planning.lines import Line
+from kai.controllers.planning.options import ROLES
+from kai.controllers.planning.statuses import Statuses
 from kai.controllers.unshown import READ_AFTER_S
 from kai.install import access
 from kai.k8s.answers import Denial, denial
-from kai.service.kinds import needed_by, watched_by
-from kai.service.log import Line, Log
-from kai.service.options import ROLES, Options
+from kai.service.log import Log
+from kai.service.options import Options
 from kai.service.reports import Reports
 from kai.service.rights import Rights, fix
 from kai.service.service import Service
-from kai.service.statuses import Statuses
 
 USER = "system:serviceaccount:kai-scheduler:kai"
 

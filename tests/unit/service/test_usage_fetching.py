@@ -19,12 +19,13 @@ import kai
 from kai.engine.usage import Rows
 from kai.errors import InvalidConfigError, InvalidInputError
 from kai.k8s.client import Client
+from kai.live.usage_db import UsageDb, read_usage_db
+from kai.live.usage_fetching import fetch, shown
 from kai.service.log import Log
 from kai.service.metrics import Metrics
 from kai.service.options import Options
 from kai.service.service import Service
-from kai.service.usage_db import UsageDb, read_usage_db
-from kai.service.usage_fetching import UsageFetching, fetch, shown
+from kai.service.usage_fetching import UsageFetching
 
 GPUS = "kai_queue_allocated_gpus"
 PATIENCE_S = 20.0

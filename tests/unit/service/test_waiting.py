@@ -16,8 +16,8 @@ from fake_cluster import FakeCluster, small
 
 import kai
 from kai.cli import main
+from kai.controllers.planning.kinds import OF_PLUGINS, WATCHED, needed_by
 from kai.service import reports
-from kai.service.kinds import OF_PLUGINS, WATCHED, needed_by
 
 FIX = 'fix="apply what kai install prints"'
 

@@ -155,7 +155,11 @@ class RequestBinder:
     def checked(self, request: Request, target: Target) -> None:
         """The planning thread's facts about its pod and its node."""
         course = self._of.get(request.name)
-        if course is not None and course.request.uid == request.uid and course.until_known is not None:
+        if (
+            course is not None
+            and course.request.uid == request.uid
+            and course.until_known is not None
+        ):
             course.target = target
             course.until_known.wake()
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 import kai
+from kai.controllers.planning.options import ROLES
 from kai.controllers.unshown import ACCEPTED
 from kai.service.metrics.series import (
     Counter,
@@ -29,7 +30,7 @@ from kai.service.metrics.series import (
     snapshots,
     text_of,
 )
-from kai.service.options import QUEUE_LABELS, ROLES
+from kai.service.options import QUEUE_LABELS
 
 Made = TypeVar("Made", Gauge, Counter, Histogram)
 

@@ -4,7 +4,7 @@
     await shadow.run(stop)
 
 It has no writer and no lease, so it cannot write anything. The event loop reads watches, one thread
-plans (kai.service.shadow.planner), and another one searches for the causes of differences.
+plans (kai.controllers.shadow.planner), and another one searches for the causes of differences.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ import kai
 from kai.api import files
 from kai.api.times import SECOND_NS, to_text
 from kai.controllers.grouper import Reference
+from kai.controllers.planning.turns import Inputs
 from kai.controllers.shadow import Case, Compared, Tally
+from kai.controllers.shadow.planner import ShadowPlanner, ShadowTurn
 from kai.errors import InvalidInputError, RefusedError, UnreachableError
+from kai.live.reading import Reading
+from kai.live.usage_db import usage_db_of
 from kai.service.life import Life, why_unready
 from kai.service.log import Log
 from kai.service.measuring import set_watches
 from kai.service.metrics import Metrics
 from kai.service.options import Options
 from kai.service.owners import Owners
-from kai.service.planner import Inputs
-from kai.service.reading import Reading
 from kai.service.reports import Reports
 from kai.service.shadow.page import html
-from kai.service.shadow.planner import ShadowPlanner, ShadowTurn
 from kai.service.timekeeping import TimeKeeping
-from kai.service.usage_db import usage_db_of
 from kai.service.usage_fetching import UsageFetching
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Shadow:
         self.metrics = metrics or Metrics(options.metrics_namespace, ("shadow",))
         self.tally = Tally()
         self._reports = Reports(log, self._clock)
-        self._planner = ShadowPlanner(options)
+        self._planner = ShadowPlanner(options, patience=options.shadow_patience)
         self._changed = asyncio.Event()
         self._life = Life(self._clock, self._changed)
         self._reading = Reading(

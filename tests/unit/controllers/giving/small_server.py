@@ -14,7 +14,7 @@ from typing import Any
 
 from kai.api.writes import Outcome, Read, Result, Write
 from kai.controllers.claims import ClaimGiver
-from kai.controllers.one_binding import Binding
+from kai.controllers.pods.decisions import Binding
 from kai.controllers.preparing import Given
 from kai.controllers.volumes import VolumeGiver
 

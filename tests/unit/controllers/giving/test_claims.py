@@ -7,7 +7,7 @@ from small_server import Harness, Object, SmallServer, binding, claim, device_cl
 
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.claims.allocations import FINALIZER, MOST_CONSUMERS, made_name, names_of
-from kai.controllers.one_binding import Binding
+from kai.controllers.pods.decisions import Binding
 
 LOST = Outcome(Result.LOST)
 FAILED = Outcome(Result.FAILED, 503, "ServiceUnavailable", "busy")

@@ -8,7 +8,7 @@ import pytest
 from small_server import Harness, Object, SmallServer
 
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
-from kai.controllers.one_binding import Binding
+from kai.controllers.pods.decisions import Binding
 from kai.controllers.volumes import VolumeGiver, volume_of
 from kai.controllers.volumes.matching import BIND_COMPLETED, SELECTED_NODE, claims_of
 

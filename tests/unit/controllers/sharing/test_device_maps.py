@@ -8,7 +8,7 @@ import pytest
 
 from kai.api import keys
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
-from kai.controllers.one_binding import Binding
+from kai.controllers.pods.decisions import Binding
 from kai.controllers.preparing import Given
 from kai.controllers.sharing.device_maps import TRIES, DeviceMaps
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kai.api.writes import NOT_LEADING, Outcome, Read, Result, Write
-from kai.controllers.one_binding import Binding
+from kai.controllers.pods.decisions import Binding
 from kai.controllers.preparing import Given
 from kai.controllers.sharing.reservation_pod import Reservations, reservation_name
 from kai.controllers.sharing.reserving import LOOK_AGAIN_S, GpuUser, SharedDevices

@@ -1,0 +1,1 @@
+"""Reads a running cluster, plans it and explains its pods, without writing to it."""

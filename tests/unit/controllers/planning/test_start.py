@@ -1,0 +1,43 @@
+"""The first plan waits for all kinds that decisions depend on."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kai.controllers.planning.core import make_core, not_used
+from kai.controllers.planning.kinds import WATCHED, needed_by, watched_by
+from kai.controllers.planning.options import PlanningOptions
+from kai.controllers.planning.planner import Planner
+from kai.controllers.planning.turns import Inputs
+
+
+@pytest.mark.parametrize("late", WATCHED)
+def test_no_plan_is_made_before_all_kinds_are_listed(late: str) -> None:
+    """Without topologies a gang would be spread over racks, without BindRequests a pod would be
+    bound twice. A kind that the cluster lacks counts as an empty list."""
+    options = PlanningOptions(roles=("scheduler",), config={"plugins": {"numa": True}})
+    core = make_core(options)
+    planner = Planner(core, options)
+
+    def list_nothing(kind: str) -> None:
+        core.feed.begin_list(kind)
+        page = {"kind": f"{kind}List", "metadata": {"resourceVersion": "1"}, "items": []}
+        core.feed.list_page(kind, json.dumps(page).encode())
+        core.feed.end_list(kind)
+
+    for kind in WATCHED:
+        if kind != late:
+            list_nothing(kind)
+    assert not planner.turn(Inputs(now_ns=1)).planned
+    list_nothing(late)
+    assert planner.turn(Inputs(now_ns=2)).planned
+
+
+def test_numa_zones_are_read_only_with_their_plugin() -> None:
+    zones = "NodeResourceTopology"
+    assert zones in not_used(PlanningOptions())
+    assert zones not in not_used(PlanningOptions(config={"plugins": {"numa": True}}))
+    assert zones not in watched_by(["scheduler"], not_used(PlanningOptions()))
+    assert needed_by(["scheduler"], not_used(PlanningOptions())) == set(WATCHED) - {zones}
