@@ -30,6 +30,8 @@ from kai.k8s.client import must_not_repeat
 Object = dict[str, Any]
 
 SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+UPDATE: Any = "update"
+"""The verb of a PUT, which no Write of a controller has."""
 KEPT = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "resourceVersion")
 """Metadata that no patch changes."""
 MERGED_BY = {
@@ -134,17 +136,15 @@ class ApiServer:
     # ---- other actors ----------------------------------------------------------------------------
 
     def put(self, *objects: Object) -> None:
-        """Creates or replaces objects, with their status; UIDs are kept or made."""
+        """Creates or replaces objects as they are; UIDs are kept or made."""
         for each in objects:
             made: Object = copied(each)
             row, metadata = _row(made["kind"]), made["metadata"]
             known = self._objects[row.kind].get(_key(made))
-            if known is not None:
-                for name in ("uid", "creationTimestamp"):
-                    metadata.setdefault(name, known["metadata"][name])
-                if metadata["uid"] != known["metadata"]["uid"]:
-                    self.remove(row.kind, *_key(made))
-                    known = None
+            uid = "" if known is None else known["metadata"]["uid"]
+            if uid and metadata.setdefault("uid", uid) != uid:
+                self.remove(row.kind, *_key(made))
+                known = None
             self._begin(made, row)
             self._store("MODIFIED" if known else "ADDED", made)
 
@@ -218,9 +218,7 @@ class ApiServer:
         body: Any = copied(write.body) if write.body is not None else {}
         if write.verb == "create" and not write.subresource:
             return 201, self._create(row, key, body, dry_run=dry_run)
-        known = self._objects[row.kind].get(key)
-        if known is None:
-            raise ApiError(404, "NotFound", f'{_title(row)} "{write.name}" not found')
+        known = self.find_one(row, write.namespace, write.name)
         if write.verb == "delete":
             return 200, self._delete(known, body, dry_run=dry_run)
         if write.subresource == "eviction":
@@ -233,16 +231,15 @@ class ApiServer:
         if write.patch_type == "json" or (keys and not _is_built_in(row)):
             raise ApiError(415, "UnsupportedMediaType", "the body of the request is not supported")
         self._check(known, body.get("metadata") or {})
-        changed = merged(known, body, keys)
+        changed = body if write.verb == UPDATE else merged(known, body, keys)
         return 200, self._update(known, changed, write.subresource, dry_run=dry_run)
 
-    def replace(self, row: Resource, namespace: str, name: str, item: Object) -> Object:
-        """A PUT. Raises ApiError."""
-        known = self._objects[row.kind].get((namespace, name))
+    def find_one(self, row: Resource, namespace: str, name: str) -> Object:
+        """The stored object. Raises ApiError."""
+        known = self._objects[row.kind].get((namespace if row.namespaced else "", name))
         if known is None:
             raise ApiError(404, "NotFound", f'{_title(row)} "{name}" not found')
-        self._check(known, item["metadata"])
-        return self._update(known, copied(item), "")
+        return known
 
     def _send(self, write: Write, fault: Fault) -> Outcome:
         self.writes.append(write)
@@ -265,23 +262,22 @@ class ApiServer:
             del metadata["namespace"]
         if (key[0], name) in self._objects[row.kind]:
             raise ApiError(409, "AlreadyExists", f'{_title(row)} "{name}" already exists')
-        for each in ("uid", "deletionTimestamp", "creationTimestamp"):
+        for each in ("uid", "deletionTimestamp"):
             metadata.pop(each, None)
         metadata["name"] = name
         made.pop("status", None)
         if row.kind == "Pod":
             made["status"] = {"phase": "Pending"}
         self._begin(made, row)
+        metadata["creationTimestamp"] = self._stamp()
         return made if dry_run else self._store("ADDED", made)
 
     def _begin(self, made: Object, row: Resource) -> None:
-        """What a new object gets from the server."""
+        """Adds the kind and the UID."""
         self._created += 1
         made.setdefault("apiVersion", row.api_version)
         made["kind"] = row.kind
-        metadata = made["metadata"]
-        metadata.setdefault("uid", f"{self._created:08x}-0000-4000-8000-000000000000")
-        metadata.setdefault("creationTimestamp", self._stamp())
+        made["metadata"].setdefault("uid", f"{self._created:08x}-0000-4000-8000-000000000000")
 
     def _update(
         self, known: Object, changed: Object, subresource: str, *, dry_run: bool = False
