@@ -167,10 +167,10 @@ class ApiServer:
         keys = sorted(each for each in found if namespace in ("", each[0]))
         return [copied(found[each]) for each in keys if selects(labels, fields, found[each])]
 
-    def all(self) -> Iterator[Object]:
+    def all(self, *kinds: str) -> Iterator[Object]:
         """The stored objects, not to be changed."""
-        for objects in self._objects.values():
-            yield from objects.values()
+        for kind in kinds or self._objects:
+            yield from self._objects[kind].values()
 
     def collect_garbage(self) -> None:
         """Deletes objects whose owners are all gone, and then those that they own."""
