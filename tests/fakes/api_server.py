@@ -6,9 +6,9 @@
     server.find(Read("Pod", "team", "p"))["spec"]["nodeName"]
     server.fault = lambda write: Fault(unanswered(write), applied=True)
 
-`send` and `find` answer as kai.k8s.client does. Other actors (users, kubelets) use `put`, `remove`
-and `get`. The same calls give the same objects, versions and UIDs. Stored objects never change:
-each change makes another one, so events may be delivered late.
+`send` and `find` answer as kai.k8s.client does. Other actors (users, kubelets) use `put`,
+`change`, `remove` and `get`. The same calls give the same objects, versions and UIDs. Stored
+objects never change: each change makes another one, so events may be delivered late.
 """
 
 from __future__ import annotations
@@ -148,6 +148,10 @@ class ApiServer:
                 known = None
             self._begin(made, row)
             self._store("MODIFIED" if known else "ADDED", made)
+
+    def change(self, kind: str, namespace: str, name: str, patch: Object) -> None:
+        """A merge patch of an existing object, also of its status."""
+        self.put(merged(self._objects[kind][namespace, name], patch))
 
     def remove(self, kind: str, namespace: str, name: str) -> None:
         """Deletes an object at once; without effect if it does not exist."""
@@ -348,7 +352,8 @@ class ApiServer:
         metadata = known["metadata"]
         for each in ("uid", "resourceVersion"):
             if wanted.get(each, metadata[each]) not in ("", None, metadata[each]):
-                why = f"the object has been modified ({each} {metadata[each]})"
+                why = "the object has been modified; please apply your changes to the latest"
+                why += " version and try again"
                 if each == "uid":
                     why = f"Precondition failed: UID in object meta: {metadata[each]}"
                 raise ApiError(
@@ -396,7 +401,7 @@ def runs_pods(server: ApiServer) -> None:
         if "deletionTimestamp" in pod["metadata"]:
             server.remove("Pod", *_key(pod))
         elif pod["status"].get("phase") == "Pending":
-            server.put(merged(pod, {"status": {"phase": "Running"}}))
+            server.change("Pod", *_key(pod), {"status": {"phase": "Running"}})
 
     server.listeners.append(changed)
 

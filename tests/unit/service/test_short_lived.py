@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from test_truth import START_NS, World, node, pod, queue
 
-from fakes.api_server import ApiServer, Object, merged
+from fakes.api_server import ApiServer, Object
 from fakes.clock import VirtualClock
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.binding import Binder
@@ -68,7 +68,7 @@ class Server(ApiServer):
         for name in names:
             if self.chance.random() < 0.3:  # first it is leaving
                 stamp = {"metadata": {"deletionTimestamp": "2027-01-15T09:00:00Z"}}
-                self.put(merged(self.get("Pod", "team", name), stamp))
+                self.change("Pod", "team", name, stamp)
             else:
                 self.remove("Pod", "team", name)
 

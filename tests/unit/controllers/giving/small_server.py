@@ -1,4 +1,4 @@
-"""A minimal API server for givers: objects with versions, and merge patches.
+"""A giver beside a simulated API server, and objects for it.
 
 server = SmallServer(claim("gpu"))
 harness = Harness(server)
@@ -8,17 +8,15 @@ harness.run()
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
-from kai.api.writes import Outcome, Read, Result, Write
+from fakes.api_server import ApiServer, Fault, Object
+from kai.api.writes import Outcome, Read, Write
 from kai.controllers.claims import ClaimGiver
 from kai.controllers.one_binding import Binding
 from kai.controllers.preparing import Given
 from kai.controllers.volumes import VolumeGiver
-
-Object = dict[str, Any]
 
 
 def devices(*names: str, request: str = "gpu", node: str = "n1") -> Object:
@@ -59,30 +57,25 @@ def binding(pod: str = "p", **allocations: Object) -> Binding:
     return Binding(f"team/{pod}", f"uid-{pod}", "n1", 1, "pg", spec=spec)
 
 
-class SmallServer:
+class SmallServer(ApiServer):
+    """`answers`: to the next writes; None: they are applied."""
+
     def __init__(self, *objects: Object) -> None:
-        self.objects: dict[tuple[str, str], Object] = {}
-        self.version = 0
-        self.did: list[str] = []
+        super().__init__(device_class(), *objects)
         self.answers: list[Outcome | None] = []
-        """The answers to the next writes; None: they are applied."""
-        for each in (*objects, device_class()):
-            self.put(each)
+        self.fault = self._next
 
-    def put(self, item: Object) -> None:
-        self.version += 1
-        key = (item["kind"], item["metadata"]["name"])
-        if key == ("DeviceClass", "gpu.nvidia.com") and key in self.objects:
-            return
-        item["metadata"]["resourceVersion"] = str(self.version)
-        self.objects[key] = item
+    def _next(self, write: Write) -> Fault | None:
+        answer = self.answers.pop(0) if self.answers else None
+        return None if answer is None else Fault(answer)
 
-    def get(self, kind: str, name: str) -> Object | None:
-        found = self.objects.get((kind, name))
-        return None if found is None else json.loads(json.dumps(found))
+    @property
+    def did(self) -> list[str]:
+        parts = [(each, f"/{each.subresource}" if each.subresource else "") for each in self.writes]
+        return [f"{each.verb} {each.kind} {each.name}{part}" for each, part in parts]
 
     def claim(self, name: str) -> Object:
-        found = self.get("ResourceClaim", name)
+        found = self.get("ResourceClaim", "team", name)
         assert found is not None
         return found
 
@@ -94,45 +87,6 @@ class SmallServer:
         status = self.claim(name).get("status") or {}
         results = (status.get("allocation") or {}).get("devices", {}).get("results", ())
         return [each["device"] for each in results]
-
-    def write(self, write: Write) -> Outcome:
-        part = f"/{write.subresource}" if write.subresource else ""
-        self.did.append(f"{write.verb} {write.kind} {write.name}{part}")
-        answer = self.answers.pop(0) if self.answers else None
-        return answer or self._carry_out(write)
-
-    def _carry_out(self, write: Write) -> Outcome:
-        key = (write.kind, write.name)
-        known = self.objects.get(key)
-        body: Any = json.loads(json.dumps(write.body))
-        if write.verb == "create":
-            if known is not None:
-                return Outcome(Result.CONFLICT, 409, "AlreadyExists", "it is there already")
-            body["metadata"]["uid"] = f"uid-{write.name}"
-            self.put(body)
-            return Outcome(Result.DONE, 201)
-        if known is None:
-            return Outcome(Result.GONE, 404, "NotFound", "it is not there")
-        if write.verb == "delete":
-            del self.objects[key]
-            return Outcome(Result.DONE, 200)
-        request = body.pop("metadata", {})
-        for each in ("uid", "resourceVersion"):
-            if each in request and request[each] != known["metadata"][each]:
-                return Outcome(Result.CONFLICT, 409, "Conflict", "it has changed")
-        _merge(known, {**body, "metadata": request})
-        self.put(known)
-        return Outcome(Result.DONE, 200)
-
-
-def _merge(item: Object, patch: Object) -> None:
-    for key, value in patch.items():
-        if value is None:
-            item.pop(key, None)
-        elif isinstance(value, dict) and isinstance(item.get(key), dict):
-            _merge(item[key], value)
-        else:
-            item[key] = value
 
 
 class Harness:
@@ -162,11 +116,10 @@ class Harness:
         """Answers the oldest request."""
         one = self.work.pop(0)
         if isinstance(one, Read):
-            found = self.server.get(one.kind, one.name)
-            self.take(self.giver.read(self.now, one, found))
+            self.take(self.giver.read(self.now, one, self.server.find(one)))
         else:
             self.between(one)
-            self.take(self.giver.answered(self.now, one, self.server.write(one)))
+            self.take(self.giver.answered(self.now, one, self.server.send(one)))
 
     def run(self) -> None:
         """Until no request is under way."""

@@ -85,8 +85,8 @@ class Store(Harness):
         server = SmallServer(node(), *objects)
 
         def volumes() -> Any:
-            kept = [o for (kind, _), o in server.objects.items() if kind == "PersistentVolume"]
-            return [each for each in map(volume_of, kept) if each is not None]
+            found = map(volume_of, server.all("PersistentVolume"))
+            return [each for each in found if each is not None]
 
         super().__init__(server, VolumeGiver(volumes))
         self.binds = True
@@ -105,28 +105,28 @@ class Store(Harness):
             self.now = ends
 
     def bind(self) -> None:
-        for (kind, _), item in list(self.server.objects.items()):
-            if kind == "PersistentVolume" and "claimRef" in item["spec"]:
+        for item in self.server.list("PersistentVolume"):
+            if "claimRef" in item["spec"]:
                 self.bind_to(item["spec"]["claimRef"]["name"], item["metadata"]["name"])
+        for item in self.server.list("PersistentVolumeClaim"):
             selected = item["metadata"].get("annotations", {}).get(SELECTED_NODE)
-            if kind == "PersistentVolumeClaim" and selected and "volumeName" not in item["spec"]:
+            if selected and "volumeName" not in item["spec"]:
                 name = f"pv-of-{item['metadata']['name']}"
                 self.server.put(volume(name, node=selected))
                 self.bind_to(item["metadata"]["name"], name)
 
     def bind_to(self, claim: str, volume: str) -> None:
-        item = self.server.objects["PersistentVolumeClaim", claim]
-        item["spec"]["volumeName"] = volume
-        item["metadata"]["annotations"][BIND_COMPLETED] = "yes"
-        self.server.put(item)
+        annotations = {"annotations": {BIND_COMPLETED: "yes"}}
+        patch = {"metadata": annotations, "spec": {"volumeName": volume}}
+        self.server.change("PersistentVolumeClaim", "team", claim, patch)
 
     def got(self, claim: str) -> str:
-        found = self.server.get("PersistentVolumeClaim", claim)
+        found = self.server.get("PersistentVolumeClaim", "team", claim)
         assert found is not None
         return str(found["spec"].get("volumeName", ""))
 
     def selected(self, claim: str) -> str | None:
-        found = self.server.get("PersistentVolumeClaim", claim)
+        found = self.server.get("PersistentVolumeClaim", "team", claim)
         assert found is not None
         value: str | None = found["metadata"]["annotations"].get(SELECTED_NODE)
         return value
@@ -146,7 +146,7 @@ def test_the_smallest_matching_volume_is_reserved_for_the_claim() -> None:
     assert (harness.ready, harness.failed) == (["team/p"], [])
     assert harness.got("data") == "c-fits"
     assert harness.server.did == ["patch PersistentVolume c-fits"]
-    kept = harness.server.get("PersistentVolume", "c-fits")
+    kept = harness.server.get("PersistentVolume", "", "c-fits")
     assert kept is not None
     assert kept["spec"]["claimRef"]["uid"] == "uid-data"
     assert kept["metadata"]["annotations"] == {"pv.kubernetes.io/bound-by-controller": "yes"}
@@ -281,9 +281,8 @@ def test_a_failing_provisioner_fails_the_binding() -> None:
     harness.binds = False
     harness.begin(BINDING, pod("data"))
     harness.wait(1.0)
-    item = harness.server.objects["PersistentVolumeClaim", "data"]
-    del item["metadata"]["annotations"][SELECTED_NODE]
-    harness.server.put(item)
+    reset = {"metadata": {"annotations": {SELECTED_NODE: None}}}
+    harness.server.change("PersistentVolumeClaim", "team", "data", reset)
     harness.wait(2.0)
     why = 'binding volumes: selectedNode annotation reset for PVC "data"'
     assert harness.failed == [failure("Bind", why)]
@@ -407,14 +406,14 @@ def test_a_write_with_a_lost_answer_is_checked(is_done: bool) -> None:
     def lose(write: Write) -> None:
         if not harness.server.did:
             if is_done:
-                harness.server._carry_out(write)
+                harness.server.apply(write)
             harness.server.answers = [LOST]
 
     harness.between = lose
     harness.begin(BINDING, pod("data"))
     harness.wait()
     assert harness.ready == ["team/p"]
-    kept = [o for o in harness.server.objects.values() if "claimRef" in o.get("spec", {})]
+    kept = [o for o in harness.server.all("PersistentVolume") if "claimRef" in o["spec"]]
     assert len(kept) == 1
 
 
@@ -423,9 +422,8 @@ def test_a_volume_that_another_claim_got_first_is_not_used() -> None:
 
     def take(write: Write) -> None:
         if not harness.server.did:
-            item = harness.server.objects["PersistentVolume", "v1"]
-            item["spec"]["claimRef"] = {"namespace": "team", "name": "other", "uid": "x"}
-            harness.server.put(item)
+            other = {"claimRef": {"namespace": "team", "name": "other", "uid": "x"}}
+            harness.server.change("PersistentVolume", "", "v1", {"spec": other})
 
     harness.between = take
     harness.binds = False

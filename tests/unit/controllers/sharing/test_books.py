@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from typing import Any
 
 import pytest
 
-from fakes.api_server import ApiServer, Event, Object, merged
+from fakes.api_server import ApiServer, Event, Object
 from kai.api import keys
 from kai.api.writes import Outcome, Read, Result, Write
 from kai.controllers.binding import Binder
@@ -80,9 +79,6 @@ class Server(ApiServer):
         self.remove("Pod", *name.split("/"))
         self.collect_garbage()
 
-    def change(self, name: str, **patch: Any) -> None:
-        self.put(merged(self.get("Pod", *name.split("/")), patch))
-
     # ---- kubelets and reservation programs -------------------------------------------------------
 
     def devices_of(self, node: str) -> list[str]:
@@ -102,10 +98,11 @@ class Server(ApiServer):
                 each for each in reservations if each.node == pod.node and each.phase == "Running"
             ]
             is_full = pod.is_reservation and len(holders) >= NODES[pod.node]
-            self.change(pod.name, status={"phase": "Failed" if is_full else "Running"})
+            phase = {"phase": "Failed" if is_full else "Running"}
+            self.change("Pod", *pod.name.split("/"), {"status": phase})
         elif pod.is_reservation and pod.phase == "Running" and not pod.device:
             device = {keys.RESERVED_DEVICE_ANNOTATION: self.devices_of(pod.node)[0]}
-            self.change(pod.name, metadata={"annotations": device})
+            self.change("Pod", *pod.name.split("/"), {"metadata": {"annotations": device}})
 
     def wrong(self) -> list[str]:
         """The records that are wrong."""
