@@ -26,8 +26,8 @@ from typing import Any
 
 import aiohttp
 
-sys.path[:0] = [str(Path(__file__).parents[1] / "unit" / each) for each in ("k8s", "service")]
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "service" / "admission"))
+TESTS = Path(__file__).parents[1]
+sys.path[:0] = [str(TESTS), str(TESTS / "unit" / "service" / "admission")]
 
 PATHS = ("/mutate--v1-pod", "/validate--v1-pod")
 CONNECTIONS = 4
@@ -52,9 +52,9 @@ def serve(pipe: Connection) -> None:
 
 
 async def _serve(pipe: Connection) -> None:
-    from fake_api import FakeApi
     from kept_objects import KeptObjects
 
+    from fakes.http_server import FakeApi
     from kai.controllers.admission import Rules
     from kai.k8s.clock import Clock
     from kai.service.admission.options import AdmissionOptions

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rendering import Chart, Object, Rendered, is_hook, key
 
-from kai.controllers.sharing import Reservations, reservation_pod
+from kai.controllers.pods.sharing import Reservations, reservation_pod
 
 SPLIT = {"topology": "split"}
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "conformance"), str(HERE.parent / "unit/k8s")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "conformance")]
 
 from machine_play import Place, place_of  # noqa: E402
 from testcluster import (  # noqa: E402

@@ -13,7 +13,7 @@ from recordings import recordings
 from testcluster import MUTATE, Admission, ApiError, Client, Cluster, path_of, pod
 
 from kai.controllers.admission import Rules
-from kai.controllers.sharing import config_maps, shares_gpus
+from kai.controllers.pods.sharing import config_maps, shares_gpus
 
 RECORDED = {each.name: each for each in recordings()}
 HALF = {"gpu-fraction": "0.5"}

@@ -30,7 +30,7 @@ from testcluster.processes import start_time
 from testcluster.services import registration, webhook
 
 from kai.api.keys import RESERVATION
-from kai.controllers.sharing import Reservations, reservation_pod
+from kai.controllers.pods.sharing import Reservations, reservation_pod
 from kai.install import access, manifests, running
 
 

@@ -148,7 +148,7 @@ def test_the_exporter_writes_placements_and_repairs_changed_annotations(
 ) -> None:
     """It has only the rights of its own account."""
     pytest.importorskip("grpc", reason="needs the extra numa")
-    from fake_kubelet import FakeKubelet, answer, container, sysfs
+    from fakes.kubelet import FakeKubelet, answer, container, sysfs
 
     name = f"exporter-{namespace}"
     account = access.objects("numa-exporter", name, namespace)

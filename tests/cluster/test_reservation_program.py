@@ -13,7 +13,7 @@ from testcluster import Client, Cluster, node, path_of
 from testcluster.processes import Process
 
 from kai.api.keys import RESERVATION
-from kai.controllers.sharing import Reservations, reservation_pod
+from kai.controllers.pods.sharing import Reservations, reservation_pod
 from kai.install import access, running
 
 ANNOTATION = "run.ai/reserve_for_gpu_index"

@@ -14,7 +14,7 @@ from recordings import Recording, apply, recordings
 from kai.api.keys import RESERVATION
 from kai.api.reading import annotations_of, at
 from kai.controllers.admission import Rules, mutate, refusals
-from kai.controllers.sharing import (
+from kai.controllers.pods.sharing import (
     Reservations,
     config_map_bodies,
     config_maps,

@@ -20,8 +20,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kai.api.writes import Lane, Outcome, Result, Write
-from kai.controllers.bind_requests import Request
-from kai.controllers.claims import Claims
+from kai.controllers.pods.bind_requests import Request
+from kai.controllers.pods.claims import Claims
 from kai.controllers.courses import Ask, Courses, Find, Send
 from kai.controllers.grouper import Decided
 from kai.controllers.planning.lines import Line
@@ -30,11 +30,11 @@ from kai.controllers.pods.course import Reserver
 from kai.controllers.pods.decisions import Binding
 from kai.controllers.pods.pods import WAIT_BEFORE_WRITING_S, Pods
 from kai.controllers.pods.results import Results
-from kai.controllers.sharing.device_maps import DeviceMaps
-from kai.controllers.sharing.reserving import GpuUser, SharedDevices
+from kai.controllers.pods.sharing.device_maps import DeviceMaps
+from kai.controllers.pods.sharing.reserving import GpuUser, SharedDevices
 from kai.controllers.unshown import BINDING
 from kai.controllers.verdicts import Event
-from kai.controllers.volumes import Volume, Volumes, volume_of
+from kai.controllers.pods.volumes import Volume, Volumes, volume_of
 from kai.controllers.waits import earliest
 from kai.errors import KaiError
 from kai.k8s.answers import denial

@@ -13,7 +13,7 @@ from kai.api.kai_flags import ADDED_PARAMETERS, PARAMETERS
 from kai.api.names import object_name
 from kai.api.nearest import did_you_mean
 from kai.controllers.planning.options import ROLES, PlanningOptions
-from kai.controllers.sharing import Reservations
+from kai.controllers.pods.sharing import Reservations
 from kai.engine import config as configuration
 from kai.errors import InvalidConfigError, InvalidInputError
 

@@ -23,7 +23,7 @@ from testcluster.running import PATIENCE_S, apply
 
 from kai.api import keys
 from kai.api.keys import RESERVATION
-from kai.controllers.sharing import Reservations, reservation_pod
+from kai.controllers.pods.sharing import Reservations, reservation_pod
 from kai.install import access, admission, manifests, running
 
 LOG_LINE = re.compile(r"^\S+Z info \S+: ")
@@ -195,7 +195,7 @@ def test_a_reservation_pod_without_a_driver_ends_with_one_sentence(
 def test_the_numa_exporter_writes_the_zones_of_a_pod(
     bundle: Bundle, installed: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    from fake_kubelet import FakeKubelet, answer, container, sysfs
+    from fakes.kubelet import FakeKubelet, answer, container, sysfs
 
     name = manifests.account_of(running.NUMA_EXPORTER)
     apply(installed, *access.objects(running.NUMA_EXPORTER, name, NAMESPACE))

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from fake_api import FakeApi, QuickClock, disconnect, ok, settle, status, until
 
 import kai
+from fakes.clock import QuickClock, settle, until
+from fakes.http_server import FakeApi, disconnect, ok, status
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.k8s.client import READS_AT_ONCE, Client, must_not_repeat
 from kai.k8s.kubeconfig import Access

@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from fake_api import QuickClock
 
+from fakes.clock import QuickClock
 from kai.k8s import connections
 from kai.k8s.client import Client
 from kai.k8s.kubeconfig import Access, Material

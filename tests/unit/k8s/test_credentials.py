@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_api import FakeApi, QuickClock, ok, status
 
 import kai
+from fakes.clock import QuickClock
+from fakes.http_server import FakeApi, ok, status
 from kai.api.times import to_text
 from kai.k8s.certificates import use_certificate
 from kai.k8s.client import Client

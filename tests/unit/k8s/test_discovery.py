@@ -6,8 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from fake_api import QuickClock
-
+from fakes.clock import QuickClock
 from kai.api.resources import Resource
 from kai.k8s.discovery import Discovery
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fake_api import QuickClock
-
+from fakes.clock import QuickClock
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.k8s.events import About, Events
 

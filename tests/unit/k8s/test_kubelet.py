@@ -10,9 +10,9 @@ import pytest
 
 pytest.importorskip("grpc", reason="needs the extra numa")
 import grpc
-from fake_kubelet import FakeKubelet, answer, container, sysfs
 
 import kai
+from fakes.kubelet import FakeKubelet, answer, container, sysfs
 from kai.api.pod_resources import PodResources, Share
 from kai.k8s.kubelet import cpu_lists, list_pod_resources, read
 

@@ -4,84 +4,41 @@ leader."""
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from aiohttp import web
-from fake_api import FakeApi, ManualClock, settle
-
+from fakes.api_server import ApiServer, Fault, unanswered
+from fakes.clock import VirtualClock, settle
+from fakes.http_server import FakeApi
+from kai.api.writes import Outcome, Result, Write
 from kai.k8s.leases import LeaderElection, Times
-
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/kai/leases"
 
 
 class Leases:
-    """The leases of a namespace, with resource versions, on a fake API server."""
+    """The leases of a namespace. Other processes hold them as "other"."""
 
-    def __init__(self, api: FakeApi) -> None:
-        self.kept: dict[str, dict[str, Any]] = {}
-        self.writes = list[tuple[str, str]]()
-        # "before": requests get no answer; "after": they are applied without an answer
-        self.broken = ""
-        self._version, self._api = 0, api
-        api.on("POST", LEASES, self._create)
-        for name in ("a", "b"):
-            api.on("GET", f"{LEASES}/{name}", self._get)
-            api.on("PUT", f"{LEASES}/{name}", self._update)
+    def __init__(self, server: ApiServer) -> None:
+        self.server = server
+        self._events = server.watch("Lease")
+
+    @property
+    def writes(self) -> list[tuple[str, str]]:
+        """Lease and holder of each change by a candidate."""
+        found = [(each.item["metadata"]["name"], each.item["spec"]) for each in self._events]
+        holders = [(name, str(spec["holderIdentity"])) for name, spec in found]
+        return [each for each in holders if each[1] != "other"]
+
+    def spec(self, name: str = "a") -> dict[str, Any]:
+        found = self.server.get("Lease", "kai", name)
+        return {"holderIdentity": "-"} if found is None else found["spec"]
 
     def holder(self, name: str = "a") -> str:
-        return str(self.kept[name]["spec"]["holderIdentity"]) if name in self.kept else "-"
+        return str(self.spec(name)["holderIdentity"])
 
-    def hold(self, name: str, holder: str, renewed: str = "2020-01-01T00:00:00.000000Z") -> None:
-        self._version += 1
-        spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": renewed}
-        metadata = {"name": name, "namespace": "kai", "uid": f"uid-{name}"}
-        metadata["resourceVersion"] = str(self._version)
-        self.kept[name] = {"kind": "Lease", "metadata": metadata, "spec": spec}
-
-    async def _get(self, request: web.Request) -> web.StreamResponse:
-        self._lose(request, "before")
-        found = self.kept.get(request.path.rpartition("/")[2])
-        return self._answer(found, 200 if found else 404)
-
-    async def _create(self, request: web.Request) -> web.StreamResponse:
-        self._lose(request, "before")
-        record = await request.json()
-        name = record["metadata"]["name"]
-        if name in self.kept:
-            return self._answer(None, 409)
-        return self._keep(request, name, record, 201)
-
-    async def _update(self, request: web.Request) -> web.StreamResponse:
-        self._lose(request, "before")
-        record = await request.json()
-        name = record["metadata"]["name"]
-        known = self.kept.get(name)
-        if known is None:
-            return self._answer(None, 404)
-        if known["metadata"]["resourceVersion"] != record["metadata"]["resourceVersion"]:
-            return self._answer(None, 409)
-        return self._keep(request, name, record, 200)
-
-    def _keep(
-        self, request: web.Request, name: str, record: dict[str, Any], code: int
-    ) -> web.StreamResponse:
-        self._version += 1
-        record["metadata"] |= {"uid": f"uid-{name}", "resourceVersion": str(self._version)}
-        self.kept[name] = record
-        self.writes.append((name, record["spec"]["holderIdentity"]))
-        self._lose(request, "after")
-        return self._answer(record, code)
-
-    def _lose(self, request: web.Request, when: str) -> None:
-        if self.broken == when:
-            assert request.transport is not None
-            request.transport.abort()
-
-    def _answer(self, value: Any, code: int) -> web.StreamResponse:
-        body = json.dumps(value or {"kind": "Status", "code": code}).encode()
-        return web.Response(status=code, body=body)
+    def hold(self, name: str, renewed: str = "2020-01-01T00:00:00.000000Z") -> None:
+        spec = {"holderIdentity": "other", "leaseDurationSeconds": 15, "renewTime": renewed}
+        metadata = {"name": name, "namespace": "kai"}
+        self.server.put({"kind": "Lease", "metadata": metadata, "spec": spec})
 
 
 class Candidate:
@@ -90,7 +47,7 @@ class Candidate:
     def __init__(
         self,
         api: FakeApi,
-        clock: ManualClock,
+        clock: VirtualClock,
         name: str,
         *leases: str,
         times: Times | None = None,
@@ -118,15 +75,16 @@ class Candidate:
         await self.client.close()
 
 
-def run(scenario: Callable[[FakeApi, Leases, ManualClock], Awaitable[Any]]) -> None:
+def run(scenario: Callable[[FakeApi, Leases, VirtualClock], Awaitable[Any]]) -> None:
     async def main() -> None:
-        async with FakeApi() as api:
-            await scenario(api, Leases(api), ManualClock())
+        server = ApiServer()
+        async with FakeApi(server) as api:
+            await scenario(api, Leases(server), VirtualClock())
 
     asyncio.run(main())
 
 
-async def pass_time(clock: ManualClock, seconds: float) -> None:
+async def pass_time(clock: VirtualClock, seconds: float) -> None:
     """Moves the clock in small steps, with time for the resulting requests."""
     for _ in range(int(seconds * 2)):
         await clock.advance(0.5)
@@ -134,7 +92,7 @@ async def pass_time(clock: ManualClock, seconds: float) -> None:
 
 
 def test_the_first_candidate_leads_and_the_second_waits() -> None:
-    async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
+    async def scenario(api: FakeApi, leases: Leases, clock: VirtualClock) -> None:
         one = Candidate(api, clock, "one")
         await pass_time(clock, 1)
         two = Candidate(api, clock, "two")
@@ -144,7 +102,7 @@ def test_the_first_candidate_leads_and_the_second_waits() -> None:
         assert one.calls == ["started"]
         assert one.election.renewals >= 10
         assert two.election.problem == "a is held by one"
-        record = leases.kept["a"]["spec"]
+        record = leases.spec()
         assert record["leaseDurationSeconds"] == 15
         assert record["leaseTransitions"] == 0
         assert record["renewTime"] > record["acquireTime"]
@@ -156,7 +114,7 @@ def test_the_first_candidate_leads_and_the_second_waits() -> None:
 
 
 def test_a_lease_is_released_at_the_end() -> None:
-    async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
+    async def scenario(api: FakeApi, leases: Leases, clock: VirtualClock) -> None:
         one = Candidate(api, clock, "one")
         two = Candidate(api, clock, "two")
         await pass_time(clock, 1)
@@ -166,14 +124,14 @@ def test_a_lease_is_released_at_the_end() -> None:
         assert not first.leads
         await pass_time(clock, 7)
         assert second.leads
-        assert leases.kept["a"]["spec"]["leaseTransitions"] == 1
+        assert leases.spec()["leaseTransitions"] == 1
         await second.stop()
 
     run(scenario)
 
 
 def test_a_lease_with_a_write_under_way_is_left_to_expire() -> None:
-    async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
+    async def scenario(api: FakeApi, leases: Leases, clock: VirtualClock) -> None:
         one = Candidate(api, clock, "one")
         await pass_time(clock, 1)
         two = Candidate(api, clock, "two")
@@ -192,17 +150,17 @@ def test_a_lease_with_a_write_under_way_is_left_to_expire() -> None:
 
 
 def test_the_written_duration_is_rounded_up_to_seconds() -> None:
-    async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
+    async def scenario(api: FakeApi, leases: Leases, clock: VirtualClock) -> None:
         one = Candidate(api, clock, "one", times=Times(2.5, 1.5, 0.5))
         await pass_time(clock, 1)
-        assert leases.kept["a"]["spec"]["leaseDurationSeconds"] == 3
+        assert leases.spec()["leaseDurationSeconds"] == 3
         await one.stop()
 
     run(scenario)
 
 
 def test_a_leader_without_answers_stops_before_another_starts() -> None:
-    async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
+    async def scenario(api: FakeApi, leases: Leases, clock: VirtualClock) -> None:
         one = Candidate(api, clock, "one")
         await pass_time(clock, 1)
         two = Candidate(api, clock, "two")
@@ -224,7 +182,7 @@ def test_a_leader_without_answers_stops_before_another_starts() -> None:
         assert started - ended >= one.election.write_timeout - 0.5
         assert one.calls == ["started", "lost"]
         assert one.election.failures > 0
-        assert leases.kept["a"]["spec"]["leaseTransitions"] == 1
+        assert leases.spec()["leaseTransitions"] == 1
         await one.stop()
         await two.stop()
 
@@ -232,7 +190,7 @@ def test_a_leader_without_answers_stops_before_another_starts() -> None:
 
 
 def test_a_paused_process_does_not_lead_after_its_lease_expired() -> None:
-    async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
+    async def scenario(api: FakeApi, leases: Leases, clock: VirtualClock) -> None:
         one = Candidate(api, clock, "one")
         await pass_time(clock, 1)
         assert one.leads
@@ -245,19 +203,17 @@ def test_a_paused_process_does_not_lead_after_its_lease_expired() -> None:
 
 
 def test_a_lease_is_held_from_before_its_renewal_was_sent() -> None:
-    async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
+    async def scenario(api: FakeApi, leases: Leases, clock: VirtualClock) -> None:
         one = Candidate(api, clock, "one")
         await pass_time(clock, 1)
         for lease in one.election._leases:
             assert lease.held_from <= clock.now
         left = one.election.leading_for()
-        slow = api._answers["PUT", f"{LEASES}/a"][0]
 
-        async def late(request: web.Request) -> web.StreamResponse:
+        def late(write: Write) -> None:
             clock.now += 4  # the duration of the answer
-            return await slow(request)
 
-        api.on("PUT", f"{LEASES}/a", late)
+        leases.server.fault = late
         await clock.advance(5.0)
         await settle()
         assert left <= 10
@@ -268,12 +224,12 @@ def test_a_lease_is_held_from_before_its_renewal_was_sent() -> None:
 
 
 def test_a_renewal_without_an_answer_keeps_the_lease() -> None:
-    async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
+    async def scenario(api: FakeApi, leases: Leases, clock: VirtualClock) -> None:
         one = Candidate(api, clock, "one")
         await pass_time(clock, 1)
-        leases.broken = "after"
+        leases.server.fault = lambda write: Fault(unanswered(write), applied=True)
         await pass_time(clock, 5)
-        leases.broken = ""
+        leases.server.fault = lambda write: None
         await pass_time(clock, 10)
         assert one.leads
         assert one.calls == ["started"]
@@ -283,12 +239,12 @@ def test_a_renewal_without_an_answer_keeps_the_lease() -> None:
 
 
 def test_wall_clocks_are_not_compared() -> None:
-    async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
-        leases.hold("a", "other", renewed="2020-01-01T00:00:00.000000Z")  # years ago, it seems
+    async def scenario(api: FakeApi, leases: Leases, clock: VirtualClock) -> None:
+        leases.hold("a", renewed="2020-01-01T00:00:00.000000Z")  # years ago, it seems
         one = Candidate(api, clock, "one")
         for second in range(40):  # renewed every 5 s, by a clock in the past
             if second % 5 == 0:
-                leases.hold("a", "other", renewed=f"2020-01-01T00:00:{second:02}.000000Z")
+                leases.hold("a", renewed=f"2020-01-01T00:00:{second:02}.000000Z")
             await pass_time(clock, 1)
             assert not one.leads
         await pass_time(clock, 10)
@@ -301,7 +257,7 @@ def test_wall_clocks_are_not_compared() -> None:
 
 
 def test_several_leases_are_acquired_together_or_not_at_all() -> None:
-    async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
+    async def scenario(api: FakeApi, leases: Leases, clock: VirtualClock) -> None:
         other = Candidate(api, clock, "other", "b")
         await pass_time(clock, 1)
         both = Candidate(api, clock, "both", "b", "a")
@@ -321,15 +277,12 @@ def test_several_leases_are_acquired_together_or_not_at_all() -> None:
 
 
 def test_losing_one_lease_releases_the_others() -> None:
-    async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
-        create = api._answers["POST", LEASES][0]
+    async def scenario(api: FakeApi, leases: Leases, clock: VirtualClock) -> None:
+        def too_late(write: Write) -> None:
+            if write.name == "b":
+                leases.hold("b")
 
-        async def too_late(request: web.Request) -> web.StreamResponse:
-            if (await request.json())["metadata"]["name"] == "b":
-                leases.hold("b", "other")
-            return await create(request)
-
-        api.on("POST", LEASES, too_late)
+        leases.server.fault = too_late
         both = Candidate(api, clock, "both", "a", "b")
         await pass_time(clock, 1)
         assert not both.leads
@@ -340,11 +293,11 @@ def test_losing_one_lease_releases_the_others() -> None:
 
 
 def test_one_lost_lease_ends_leadership() -> None:
-    async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
+    async def scenario(api: FakeApi, leases: Leases, clock: VirtualClock) -> None:
         both = Candidate(api, clock, "both", "a", "b")
         await pass_time(clock, 1)
         assert both.leads
-        leases.hold("b", "other")
+        leases.hold("b")
         await pass_time(clock, 6)
         assert not both.leads
         assert both.calls == ["started", "lost"]
@@ -354,15 +307,13 @@ def test_one_lost_lease_ends_leadership() -> None:
 
 
 def test_a_missing_right_is_reported() -> None:
-    async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
-        async def forbid(request: web.Request) -> web.StreamResponse:
-            status = {"kind": "Status", "message": "leases is forbidden: User x cannot create"}
-            return web.Response(status=403, body=json.dumps(status).encode())
-
-        api.on("POST", LEASES, forbid)
+    async def scenario(api: FakeApi, leases: Leases, clock: VirtualClock) -> None:
+        why = "leases is forbidden: User x cannot create"
+        refused = Outcome(Result.REFUSED, 403, "Forbidden", why)
+        leases.server.fault = lambda write: Fault(refused)
         one = Candidate(api, clock, "one")
         await pass_time(clock, 1)
-        assert one.election.problem.endswith("leases is forbidden: User x cannot create")
+        assert one.election.problem.endswith(why)
         assert not one.leads
         await one.stop()
 

@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from fake_api import FakeApi, QuickClock, disconnect, ok, page, raw, until
 
 import kai
+from fakes.clock import QuickClock, until
+from fakes.http_server import FakeApi, disconnect, ok, page, raw
 from kai.api.writes import Lane, Outcome, Read, Result, Write
 from kai.k8s.answers import looks_whole, whole
 from kai.k8s.client import TRIES

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 import yaml
-from fake_api import FakeApi, ok
 
 import kai
+from fakes.http_server import FakeApi, ok
 from kai.errors import KaiError
 from kai.k8s.client import Client
 from kai.k8s.credentials import run_plugin

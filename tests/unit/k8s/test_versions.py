@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
-from fake_api import FakeApi, ManualClock, QuickClock, bookmark, event, ok, page, status, until
 
+from fakes.clock import QuickClock, VirtualClock, until
+from fakes.http_server import FakeApi, bookmark, event, ok, page, status
 from kai.api.writes import Lane, Write
 from kai.k8s.leases import LeaderElection
 from kai.k8s.sinks import DictSink
@@ -205,7 +206,7 @@ def test_the_initial_events_of_a_list_may_come_in_any_order() -> None:
 
 def test_a_renewed_lease_shows_it_within_seconds() -> None:
     """The first answer after a restored etcd, in a cluster in which nothing happens."""
-    clock = ManualClock()
+    clock = VirtualClock()
 
     async def scenario(api: FakeApi, client: Any) -> None:
         leases, version = "/apis/coordination.k8s.io/v1/namespaces/kai/leases", 100

@@ -9,20 +9,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from fake_api import (
-    FakeApi,
-    QuickClock,
-    bookmark,
-    disconnect,
-    error_event,
-    event,
-    ok,
-    page,
-    status,
-    until,
-)
 
 import kai
+from fakes.clock import QuickClock, until
+from fakes.http_server import FakeApi, bookmark, disconnect, error_event, event, ok, page, status
 from kai.k8s.client import Client
 from kai.k8s.sinks import DictSink
 from kai.k8s.watching import Watch

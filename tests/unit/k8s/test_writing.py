@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from fake_api import ManualClock, settle
 
+from fakes.clock import VirtualClock, settle
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.k8s.writing import Writer
 
@@ -18,7 +18,7 @@ class FakeClient:
     """Receives writes and answers when the test does so."""
 
     def __init__(self) -> None:
-        self.clock = ManualClock()
+        self.clock = VirtualClock()
         self.sent = list[Write]()
         self.options = list[dict[str, Any]]()
         self._open = dict[int, asyncio.Future[Outcome]]()

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_cluster import FakeCluster, job, node, pod, priority_class, queue, small
 
 import kai
+from fakes.cluster import FakeCluster, job, node, pod, priority_class, queue, small
 from kai.api.resources import VERSIONED
 from kai.controllers.planning.planner import Planner
 from kai.controllers.planning.turns import Inputs, Turn
@@ -63,7 +63,7 @@ def test_a_live_cluster_changes_and_earlier_plans_do_not(cluster: FakeCluster) -
     cluster.put(node("n2", 2))
     after = until(lambda: len(bound(plan := live.plan())) == 2 and plan)
     assert bound(after) == {"team/p1": "n1", "team/p2": "n2"}
-    cluster.delete("Pod", "p1")
+    cluster.do(cluster.server.remove, "Pod", "team", "p1")
     until(lambda: len(live.plan().pod_groups) == 1)
     assert "no GPU is free" not in before.why("team/pg-p2-uid-of-p2")
     assert set(before.free_gpus) == {"n1"}
@@ -163,12 +163,12 @@ def test_a_snapshot_is_a_copy_for_changes(cluster: FakeCluster, tmp_path: Path) 
 
 
 def test_missing_kinds_are_named_with_advice(cluster: FakeCluster) -> None:
-    cluster.lacks = {"PodGroup", "Topology", "BindRequest"}
+    cluster.api.lacks = {"PodGroup", "Topology", "BindRequest"}
     cluster.put(*small())
     message = r"the cluster has no podgroups\.scheduling\.run\.ai; .*kai install --crds-only"
     with pytest.raises(kai.RefusedError, match=message):
         kai.connect(kubeconfig=cluster.kubeconfig).plan()
-    cluster.lacks = {"Topology", "BindRequest"}
+    cluster.api.lacks = {"Topology", "BindRequest"}
     with kai.connect(kubeconfig=cluster.kubeconfig) as live:
         assert bound(live.plan()) == {"team/p1": "n1"}
         assert live.plan().warnings == ()
@@ -180,7 +180,7 @@ def test_a_missing_right_is_named(
 ) -> None:
     monkeypatch.setattr(view, "PATIENCE_S", 0.1)
     cluster.put(*small())
-    cluster.forbidden = {f"{verb} Queue"}
+    cluster.api.forbidden = {f"{verb} Queue"}
     with pytest.raises(kai.RefusedError, match=f"user ann may not {verb} queues"):
         kai.connect(kubeconfig=cluster.kubeconfig).open()
 
@@ -188,7 +188,7 @@ def test_a_missing_right_is_named(
 def test_unreadable_owners_cause_a_warning(cluster: FakeCluster) -> None:
     train = job("train")
     cluster.put(*small(), train, pod("t1", owner=train))
-    cluster.forbidden = {"get Job"}
+    cluster.api.forbidden = {"get Job"}
     with kai.connect(kubeconfig=cluster.kubeconfig) as live:
         plan = live.plan()
     assert bound(plan) == {"team/p1": "n1", "team/t1": "n1"}
@@ -265,9 +265,9 @@ def test_resource_claims_are_read_at_the_version_that_the_server_has(
     devices = {**spec, "devices": [{"name": "gpu-0", "basic": {}}]}
     cluster.put(wants)
     if version is None:
-        cluster.lacks |= VERSIONED
+        cluster.api.lacks |= VERSIONED
     else:
-        cluster.claims_version = version
+        cluster.api.claims_version = version
         slices = {"kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": devices}
         cluster.put(claim, device_class, slices)
     with kai.connect(kubeconfig=cluster.kubeconfig) as live:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from fake_cluster import FakeCluster, job, node, pod, small
-from fake_prometheus import FakePrometheus
 
 import kai
+from fakes.cluster import FakeCluster, job, node, pod, small
+from fakes.prometheus import FakePrometheus
 from kai.cli import main
 
 NOW = ("--now", "2026-01-01T01:00:00Z")
@@ -76,7 +76,7 @@ def untimed(text: str) -> object:
 
 def test_the_rights_to_list_are_enough(busy: FakeCluster, run: Run) -> None:
     kinds = ("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest")
-    busy.forbidden = {f"{verb} {kind}" for kind in (*kinds, "Job") for verb in ("watch", "get")}
+    busy.api.forbidden = {f"{verb} {kind}" for kind in (*kinds, "Job") for verb in ("watch", "get")}
     done = run("plan", "--live", "--kubeconfig", busy.kubeconfig, "--json", *NOW)
     assert done.status == 0
     assert done.err.startswith("kai: Job team/train: their pods are grouped without their owners")
@@ -105,7 +105,7 @@ def test_an_unreachable_server_prints_one_sentence(busy: FakeCluster, run: Run) 
 def test_missing_kinds_are_named_with_the_command_that_adds_them(
     busy: FakeCluster, run: Run
 ) -> None:
-    busy.lacks = {"Queue"}
+    busy.api.lacks = {"Queue"}
     done = run("queues", "--live", "--kubeconfig", busy.kubeconfig)
     assert done.status == 2
     assert "no queues.scheduling.run.ai; to add them: kai install --crds-only" in done.err

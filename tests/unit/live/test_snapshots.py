@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_cluster import Object, job, node, pod, priority_class, queue
 
 import kai
+from fakes.cluster import Object, job, node, pod, priority_class, queue
 from kai.api import keys, times
 from kai.api.writes import Outcome, Result
 from kai.controllers.grouper import Rules

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fake_cluster import FakeCluster, pod, small
 
 import kai
+from fakes.cluster import FakeCluster, pod, small
 from kai.cli import main
 from kai.controllers.planning.kinds import NECESSARY, OPTIONAL, WATCHED
 from kai.live import view
@@ -41,7 +41,7 @@ def test_a_kind_that_may_not_be_listed_costs_a_note(
     cluster: FakeCluster, run: Run, kind: str
 ) -> None:
     cluster.put(*small())
-    cluster.forbidden = {f"list {kind}"}
+    cluster.api.forbidden = {f"list {kind}"}
     status, out, err = run("plan", "--live", "--json")
     assert status == 0
     assert [each["node"] for each in json.loads(out)["decisions"]] == ["n1"]
@@ -55,7 +55,7 @@ def test_a_kind_that_the_cluster_lacks_costs_nothing(
     cluster: FakeCluster, run: Run, kind: str
 ) -> None:
     cluster.put(*small())
-    cluster.lacks = {kind}
+    cluster.api.lacks = {kind}
     status, out, err = run("plan", "--live", "--json")
     assert (status, err) == (0, "")
     assert json.loads(out)["decisions"]
@@ -64,7 +64,7 @@ def test_a_kind_that_the_cluster_lacks_costs_nothing(
 @pytest.mark.parametrize("kind", sorted(NECESSARY))
 def test_a_necessary_kind_is_named(cluster: FakeCluster, run: Run, kind: str) -> None:
     cluster.put(*small())
-    cluster.forbidden = {f"list {each}" for each in (kind, *OTHERS)}
+    cluster.api.forbidden = {f"list {each}" for each in (kind, *OTHERS)}
     status, out, err = run("plan", "--live")
     assert (status, out) == (2, "")
     assert "user ann may not list " in err
@@ -77,7 +77,7 @@ def test_a_connection_does_without_all_other_kinds(
 ) -> None:
     monkeypatch.setattr(view, "PATIENCE_S", 1.0)
     cluster.put(*small())
-    cluster.forbidden = {f"{verb} {kind}" for kind in OTHERS}
+    cluster.api.forbidden = {f"{verb} {kind}" for kind in OTHERS}
     with kai.connect(kubeconfig=cluster.kubeconfig) as live:
         assert [each.pod for each in live.plan().decisions] == ["team/p1"]
         [note] = live.plan().warnings
@@ -94,7 +94,7 @@ def test_config_maps_that_may_not_be_read_count_as_existing(cluster: FakeCluster
     cluster.put(*small(), needs)
     _, out, _ = run("explain", "team/needs", "--json")
     assert json.loads(out)["waits_for"] == "config_map"
-    cluster.forbidden = {"list ConfigMap"}
+    cluster.api.forbidden = {"list ConfigMap"}
     _, out, _ = run("explain", "team/needs", "--json")
     assert json.loads(out)["waits_for"] == "scheduler"
     _, out, _ = run("plan", "--live", "--json")
@@ -105,7 +105,7 @@ def test_an_explanation_that_needs_an_unread_kind_says_so(cluster: FakeCluster, 
     cluster.put(*small(), with_a_claim("needs"))
     status, out, _ = run("explain", "team/needs", "--json")
     assert json.loads(out)["waits_for"] == "volume"
-    cluster.forbidden = {"list PersistentVolumeClaim", "list ResourceSlice"}
+    cluster.api.forbidden = {"list PersistentVolumeClaim", "list ResourceSlice"}
     status, out, _ = run("explain", "team/needs", "--json")
     found = json.loads(out)
     assert (status, found["waits_for"]) == (0, "volume")
@@ -127,7 +127,7 @@ def test_a_snapshot_does_not_say_that_unread_config_maps_are_missing(
     needs = pod("needs")
     needs["spec"]["containers"][0]["envFrom"] = [{"configMapRef": {"name": "settings"}}]
     cluster.put(*small(), needs)
-    cluster.forbidden = {"list ConfigMap"}
+    cluster.api.forbidden = {"list ConfigMap"}
     out = tmp_path / "s.zip"
     status, _, err = run("snapshot", "--out", out)
     assert (status, err.startswith("kai: user ann may not list configmaps")) == (0, True)
@@ -144,7 +144,7 @@ def test_a_shadow_does_without_other_kinds(cluster: FakeCluster) -> None:
     from kai.service.shadow import Shadow
 
     cluster.put(*small())
-    cluster.forbidden = {"list ResourceClaim", "list Topology"}
+    cluster.api.forbidden = {"list ResourceClaim", "list Topology"}
     stream = io.StringIO()
 
     async def scene() -> str:

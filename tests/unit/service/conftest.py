@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "k8s")]
+sys.path.insert(0, str(Path(__file__).parent))
 
-from fake_cluster import FakeCluster  # noqa: E402
+from fakes.cluster import FakeCluster
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
-from fake_api import FakeApi, QuickClock, ok, status
 
+from fakes.clock import QuickClock
+from fakes.http_server import FakeApi, ok, status
 from kai.api import webhooks
 from kai.api.resources import OURS, resource
 from kai.controllers.admission import Rules

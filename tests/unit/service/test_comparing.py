@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+import math
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from aiohttp import web
-from fake_api import FakeApi, ManualClock, status
 
+from fakes.api_server import ApiServer
+from fakes.clock import VirtualClock
+from fakes.http_server import FakeApi, status
 from kai.controllers.planning.turns import Turn
 from kai.service.comparing import Comparing, Lost
 
@@ -19,17 +22,15 @@ PERIOD_S = 20.0
 
 
 class Server:
-    """Pods with their versions, and what a watch has shown of them."""
+    """Pods, and their versions that a watch has shown."""
 
-    def __init__(self, api: FakeApi, client: Any) -> None:
-        self.pods = {f"p{number}": 10 + number for number in range(5)}
-        self.shown = dict(self.pods)
-        self.version = 100
-        self.watched = "100"
+    def __init__(self, api: FakeApi, objects: ApiServer, client: Any) -> None:
+        self.api, self.objects = api, objects
+        self.put(*(f"p{number}" for number in range(5)))
+        self.shown = self.pods
+        self.watched = str(objects.version)
         self.leads = True
         self.listed, self.lost = list[str](), list[Lost]()
-        self.answers = list[dict[str, str]]()
-        api.on("GET", PODS, self._list)
         thread = ThreadPoolExecutor(1)
         self.comparing = Comparing(
             client,
@@ -42,6 +43,22 @@ class Server:
             lost=self.lost.append,
         )
         self.turn()
+
+    def put(self, *names: str) -> None:
+        metadata = [{"name": each, "namespace": "team"} for each in names]
+        self.objects.put(*({"kind": "Pod", "metadata": each} for each in metadata))
+
+    def remove(self, name: str) -> None:
+        self.objects.remove("Pod", "team", name)
+
+    @property
+    def pods(self) -> dict[str, int]:
+        found = [each["metadata"] for each in self.objects.list("Pod")]
+        return {each["name"]: int(each["resourceVersion"]) for each in found}
+
+    @property
+    def queries(self) -> list[Mapping[str, str]]:
+        return [each.query for each in self.api.seen]
 
     def turn(self, *relisted: tuple[str, int, int, int, list[str]]) -> None:
         shown = [("Pod", self.watched, len(self.shown))]
@@ -57,36 +74,20 @@ class Server:
 
     async def _list_anew(self, kind: str) -> None:
         self.listed.append(kind)
-        added = self.pods.keys() - self.shown.keys()
-        gone = self.shown.keys() - self.pods.keys()
-        both = self.pods.keys() & self.shown.keys()
-        changed = [name for name in both if self.pods[name] != self.shown[name]]
-        self.shown = dict(self.pods)
+        before, self.shown = self.shown, self.pods
+        added = self.shown.keys() - before.keys()
+        gone = before.keys() - self.shown.keys()
+        both = before.keys() & self.shown.keys()
+        changed = [name for name in both if before[name] != self.shown[name]]
         names = sorted([*added, *gone, *changed])
         self.turn(("Pod", len(added), len(gone), len(changed), names))
 
-    async def _list(self, request: web.Request) -> web.StreamResponse:
-        query = dict(request.query)
-        self.answers.append(query)
-        limit = int(query["limit"])
-        start = int(query.get("continue", "0"))
-        names = sorted(self.pods)[start : start + limit]
-        metadata: dict[str, Any] = {"resourceVersion": query.get("resourceVersion", "100")}
-        if left := max(0, len(self.pods) - start - limit):
-            metadata |= {"continue": str(start + limit), "remainingItemCount": left}
-        items = [
-            {"metadata": {"name": name, "resourceVersion": str(self.pods[name])}} for name in names
-        ]
-        kind = "PartialObjectMetadataList"
-        return web.json_response({"kind": kind, "metadata": metadata, "items": items})
 
-
-def run(scenario: Callable[[Server, ManualClock], Awaitable[None]]) -> None:
+def run(scenario: Callable[[Server, VirtualClock], Awaitable[None]]) -> None:
     async def main() -> None:
-        clock = ManualClock()
-        async with FakeApi() as api, api.client(clock) as client:
-            server = Server(api, client)
-            server.api = api  # type: ignore[attr-defined]
+        clock, objects = VirtualClock(), ApiServer()
+        async with FakeApi(objects) as api, api.client(clock) as client:
+            server = Server(api, objects, client)
             task = asyncio.create_task(server.comparing.run())
             await scenario(server, clock)
             task.cancel()
@@ -95,18 +96,18 @@ def run(scenario: Callable[[Server, ManualClock], Awaitable[None]]) -> None:
     asyncio.run(main())
 
 
-async def passes(clock: ManualClock, seconds: float) -> None:
-    for _ in range(int(seconds * 4)):
-        await clock.advance(0.25)
+async def passes(clock: VirtualClock, seconds: float) -> None:
+    for _ in range(math.ceil(seconds * 2)):
+        await clock.advance(0.5)
         await asyncio.sleep(0.01)
 
 
 def test_equal_numbers_change_nothing() -> None:
-    async def scenario(server: Server, clock: ManualClock) -> None:
+    async def scenario(server: Server, clock: VirtualClock) -> None:
         await passes(clock, 60)
         assert (server.listed, server.lost) == ([], [])
-        exact = [each for each in server.answers if "resourceVersionMatch" in each]
-        match = {"resourceVersion": "100", "resourceVersionMatch": "Exact"}
+        exact = [each for each in server.queries if "resourceVersionMatch" in each]
+        match = {"resourceVersion": server.watched, "resourceVersionMatch": "Exact"}
         assert len(exact) >= 2
         assert all(each == {"limit": "1", **match} for each in exact)
 
@@ -114,8 +115,8 @@ def test_equal_numbers_change_nothing() -> None:
 
 
 def test_a_lost_deletion_is_found_within_one_comparison() -> None:
-    async def scenario(server: Server, clock: ManualClock) -> None:
-        del server.pods["p3"]
+    async def scenario(server: Server, clock: VirtualClock) -> None:
+        server.remove("p3")
         await passes(clock, PERIOD_S + 1)
         assert server.listed == ["Pod"]
         assert server.lost == [Lost("Pod", 5, 4, 0, 1, 0, ("p3",))]
@@ -126,8 +127,8 @@ def test_a_lost_deletion_is_found_within_one_comparison() -> None:
 
 
 def test_a_lost_creation_is_found() -> None:
-    async def scenario(server: Server, clock: ManualClock) -> None:
-        server.pods |= {"new": 50, "newer": 51}
+    async def scenario(server: Server, clock: VirtualClock) -> None:
+        server.put("new", "newer")
         await passes(clock, PERIOD_S + 1)
         assert server.lost == [Lost("Pod", 5, 7, 2, 0, 0, ("new", "newer"))]
         assert server.lost[0].events == 2
@@ -136,8 +137,8 @@ def test_a_lost_creation_is_found() -> None:
 
 
 def test_a_lost_change_is_found_by_its_version() -> None:
-    async def scenario(server: Server, clock: ManualClock) -> None:
-        server.pods["p1"] = 60
+    async def scenario(server: Server, clock: VirtualClock) -> None:
+        server.put("p1")
         await passes(clock, PERIOD_S + 1)
         assert server.lost == [Lost("Pod", 5, 5, 0, 0, 1, ("p1",))]
 
@@ -145,11 +146,11 @@ def test_a_lost_change_is_found_by_its_version() -> None:
 
 
 def test_a_difference_that_the_watch_makes_up_for_does_not_count() -> None:
-    async def scenario(server: Server, clock: ManualClock) -> None:
-        server.pods["late"] = 70
-        while not server.answers or server.answers[-1]["limit"] != "1":
+    async def scenario(server: Server, clock: VirtualClock) -> None:
+        server.put("late")
+        while not server.queries or server.queries[-1]["limit"] != "1":
             await passes(clock, 0.25)
-        server.shown["late"], server.watched = 70, "101"
+        server.shown, server.watched = server.pods, str(server.objects.version)
         server.turn()
         await passes(clock, 40)
         assert (server.listed, server.lost) == ([], [])
@@ -158,11 +159,11 @@ def test_a_difference_that_the_watch_makes_up_for_does_not_count() -> None:
 
 
 def test_only_the_leader_compares() -> None:
-    async def scenario(server: Server, clock: ManualClock) -> None:
+    async def scenario(server: Server, clock: VirtualClock) -> None:
         server.leads = False
-        del server.pods["p3"]
+        server.remove("p3")
         await passes(clock, 60)
-        assert (server.answers, server.listed) == ([], [])
+        assert (server.queries, server.listed) == ([], [])
         server.leads = True
         await passes(clock, PERIOD_S + 1)
         assert server.listed == ["Pod"]
@@ -171,9 +172,9 @@ def test_only_the_leader_compares() -> None:
 
 
 def test_a_version_that_the_server_does_not_have_any_more_is_no_difference() -> None:
-    async def scenario(server: Server, clock: ManualClock) -> None:
-        del server.pods["p3"]
-        server.api.on("GET", PODS, status(410))  # type: ignore[attr-defined]
+    async def scenario(server: Server, clock: VirtualClock) -> None:
+        server.remove("p3")
+        server.api.on("GET", PODS, status(410))
         await passes(clock, 60)
         assert server.listed == []
 
@@ -183,8 +184,8 @@ def test_a_version_that_the_server_does_not_have_any_more_is_no_difference() -> 
 def test_a_server_without_a_number_is_no_difference() -> None:
     """`remainingItemCount` is optional."""
 
-    async def scenario(server: Server, clock: ManualClock) -> None:
-        del server.pods["p3"]
+    async def scenario(server: Server, clock: VirtualClock) -> None:
+        server.remove("p3")
 
         async def listed(request: web.Request) -> web.StreamResponse:
             kind, metadata = "PartialObjectMetadataList", {"resourceVersion": "100"}
@@ -193,7 +194,7 @@ def test_a_server_without_a_number_is_no_difference() -> None:
                 {"kind": kind, "metadata": {**metadata, "continue": "x"}, "items": items}
             )
 
-        server.api.on("GET", PODS, listed)  # type: ignore[attr-defined]
+        server.api.on("GET", PODS, listed)
         await passes(clock, 60)
         assert server.listed == []
 
@@ -201,10 +202,10 @@ def test_a_server_without_a_number_is_no_difference() -> None:
 
 
 def test_a_kind_that_was_never_listed_is_not_compared() -> None:
-    async def scenario(server: Server, clock: ManualClock) -> None:
+    async def scenario(server: Server, clock: VirtualClock) -> None:
         server.watched = ""
         server.turn()
-        del server.pods["p3"]
+        server.remove("p3")
         await passes(clock, 60)
         assert server.listed == []
 
@@ -212,13 +213,13 @@ def test_a_kind_that_was_never_listed_is_not_compared() -> None:
 
 
 def test_pages_are_compared_one_after_the_other() -> None:
-    async def scenario(server: Server, clock: ManualClock) -> None:
-        server.pods = {f"p{number:04}": 1 for number in range(1200)}
-        server.shown = dict(server.pods)
+    async def scenario(server: Server, clock: VirtualClock) -> None:
+        server.put(*(f"p{number:04}" for number in range(5, 1200)))
+        server.shown = server.pods
         server.turn()
-        server.pods["p1100"] = 90
+        server.put("p1100")
         await passes(clock, 3 * PERIOD_S + 1)
-        pages = [each.get("continue", "") for each in server.answers if each["limit"] == "500"]
+        pages = [each.get("continue", "") for each in server.queries if each["limit"] == "500"]
         assert pages[:3] == ["", "500", "1000"]
         assert [each.names for each in server.lost] == [("p1100",)]
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import io
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "k8s"))
 
 import pytest
-from fake_api import FakeApi, QuickClock, ok
 
+from fakes.clock import QuickClock
+from fakes.http_server import FakeApi, ok
 from kai.controllers.pods.decisions import Binding
 from kai.controllers.planning.turns import Turn
 from kai.service.log import Log

@@ -12,11 +12,10 @@ from typing import Any
 from urllib.error import HTTPError
 
 import pytest
-from fake_cluster import Object, node, pod, priority_class, queue
-from living_cluster import LivingCluster
 from prometheus_client.parser import text_string_to_metric_families
 
 import kai
+from fakes.cluster import FakeCluster, Object, node, pod, priority_class, queue
 from kai.controllers.planning.options import ROLES
 from kai.k8s.client import Client
 from kai.service.log import Log
@@ -168,7 +167,7 @@ class Running:
 
 
 def play(
-    cluster: LivingCluster, story: Callable[[Running], Awaitable[None]], **options: object
+    cluster: FakeCluster, story: Callable[[Running], Awaitable[None]], **options: object
 ) -> str:
     """Runs a service for a story, and returns its log."""
     stream = io.StringIO()
@@ -195,9 +194,9 @@ def play(
 
 
 @pytest.fixture
-def living(tmp_path: Path) -> Iterator[LivingCluster]:
+def living(tmp_path: Path) -> Iterator[FakeCluster]:
     """A node with two GPUs, and two queues that deserve one each."""
-    with LivingCluster(tmp_path / "kubeconfig.yaml") as made:
+    with FakeCluster(tmp_path / "kubeconfig.yaml", kubelets=True) as made:
         named = queue("b", "top", gpus=1)
         named["spec"]["displayName"] = 'The "B" team'
         made.put(priority_class("train", 50), queue("top"), queue("a", "top", gpus=1), named)
@@ -217,7 +216,7 @@ def bound(page: Page) -> float:
     return page.value("kai_writes_total", **done) if page.has("kai_writes_total") else 0
 
 
-def test_a_page_after_pods_were_bound_one_was_evicted_and_one_waits(living: LivingCluster) -> None:
+def test_a_page_after_pods_were_bound_one_was_evicted_and_one_waits(living: FakeCluster) -> None:
     pages: list[Page] = []
 
     async def story(it: Running) -> None:
@@ -345,7 +344,7 @@ def test_an_invalid_metrics_namespace_is_refused(name: str) -> None:
 
 
 def test_chosen_queue_labels_are_metric_labels(
-    living: LivingCluster,
+    living: FakeCluster,
 ) -> None:
     labelled = queue("c", "top")
     labelled["metadata"]["labels"] = {"example/team": "vision"}
@@ -387,12 +386,12 @@ def test_invalid_metric_labels_are_refused(
         Options(queue_label_to_metric_label=labels, queue_label_to_default_metric_value=defaults)
 
 
-def test_a_deleted_queue_has_no_gauges(living: LivingCluster) -> None:
+def test_a_deleted_queue_has_no_gauges(living: FakeCluster) -> None:
     async def story(it: Running) -> None:
         living.put(pod("a1"))
         await it.until(lambda page: 'kai_queue_info{queue_name="b"' in page.text)
         assert 'kai_queue_fair_share_gpu{queue_name="The' in (await it.page()).text
-        living.delete("Queue", "b")
+        living.do(living.server.remove, "Queue", "", "b")
         page = await it.until(lambda page: 'kai_queue_info{queue_name="b"' not in page.text)
         assert page.value("kai_queue_info", queue_name="a") == 1
         assert 'kai_queue_fair_share_gpu{queue_name="The' not in page.text
@@ -401,12 +400,11 @@ def test_a_deleted_queue_has_no_gauges(living: LivingCluster) -> None:
 
 
 def test_a_process_that_waits_for_its_lease_is_ready_and_has_no_queue_metrics(
-    living: LivingCluster,
+    living: FakeCluster,
 ) -> None:
     """KAI's standbys answer their probes, too; with two processes reporting queues, they would be
     shown twice."""
     held = {"holderIdentity": "other", "leaseDurationSeconds": 3600, "renewTime": "now"}
-    path = "/apis/coordination.k8s.io/v1/namespaces/kai-scheduler/leases/kai-scheduler"
 
     async def story(it: Running) -> None:
         living.put(pod("a1"))
@@ -420,8 +418,8 @@ def test_a_process_that_waits_for_its_lease_is_ready_and_has_no_queue_metrics(
         assert not page.has("kai_queue_fair_share_gpu")
         assert not page.has("kai_writes_total")
 
-    lease = {"metadata": {"name": "kai-scheduler"}, "spec": held}
-    living.answer("GET", path, lease)
+    named = {"name": "kai-scheduler", "namespace": "kai-scheduler"}
+    living.put({"kind": "Lease", "metadata": named, "spec": held})
     log = play(living, story, leader_elect=True, roles=("scheduler", "queue-controller"))
     assert "info kai: ready" in log
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 pytest.importorskip("grpc", reason="needs the extra numa")
-from fake_api import FakeApi, ok, status, until
-from fake_kubelet import FakeKubelet, answer, container, sysfs
-
+from fakes.clock import until
+from fakes.http_server import FakeApi, ok, status
+from fakes.kubelet import FakeKubelet, answer, container, sysfs
 from kai.api import keys
 from kai.k8s.clock import Clock
 from kai.service.log import Log

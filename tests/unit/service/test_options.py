@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from kai.cli.run import command
-from kai.controllers.sharing import Reservations
+from kai.controllers.pods.sharing import Reservations
 from kai.errors import InvalidInputError
 from kai.install.manifests import default_image
 from kai.service.options import Options

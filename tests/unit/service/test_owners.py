@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from fake_api import ManualClock
 
+from fakes.clock import VirtualClock
 from kai.controllers.grouper import Reference
 from kai.errors import RefusedError, UnreachableError
 from kai.live.reading import Reading
@@ -21,7 +21,7 @@ class World:
     """`there`: the result of reading each owner; True if it is not listed."""
 
     def __init__(self) -> None:
-        self.clock, self.there = ManualClock(), dict[Reference, bool | None]()
+        self.clock, self.there = VirtualClock(), dict[Reference, bool | None]()
         self.reads: list[tuple[float, str]] = []
         self._began = self.clock.monotonic()
         self._tasks = list[asyncio.Future[None]]()

@@ -21,9 +21,8 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
-from fake_cluster import node, pod, priority_class, queue
-from living_cluster import LivingCluster
 
+from fakes.cluster import FakeCluster, node, pod, priority_class, queue
 from kai.engine.windows import Samples, usage_of
 from kai.k8s.client import Client
 from kai.live.usage_db import UsageDb, read_usage_db
@@ -224,7 +223,7 @@ def test_kai_run_reads_past_usage_from_its_own_metrics(tmp_path: Path) -> None:
     """`a` uses 2 of 8 GPUs: its pods are bound, its status is written, its gauge is scraped, and
     the scheduler fetches the resulting usage."""
 
-    async def story(living: LivingCluster) -> None:
+    async def story(living: FakeCluster) -> None:
         stream, port = io.StringIO(), free_port()
         async with exporting(lambda: capacity(8, 8, 64 << 30)) as nodes:
             with running(tmp_path, [port, nodes]) as prometheus:
@@ -253,7 +252,7 @@ def test_kai_run_reads_past_usage_from_its_own_metrics(tmp_path: Path) -> None:
                         await run
                         await pages.stop()
 
-    with LivingCluster(tmp_path / "kubeconfig.yaml") as living:
+    with FakeCluster(tmp_path / "kubeconfig.yaml", kubelets=True) as living:
         living.put(priority_class("train", 50), queue("top"), queue("a", "top", gpus=2))
         living.put(queue("b", "top", gpus=2), node("n1", 8))
         living.put(pod("a1"), pod("a2"))

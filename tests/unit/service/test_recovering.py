@@ -9,30 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
-from fake_cluster import pod, small
-from living_cluster import LivingCluster
 
 import kai
+from fakes.api_server import Fault
+from fakes.cluster import FakeCluster, pod, small
+from kai.api.writes import Outcome, Result
 from kai.controllers import unshown
 from kai.service import comparing
 
 PATIENCE_S = 30.0
 
 
-class Cluster(LivingCluster):
-    """`untrue`: how many bindings are accepted without effect. Bound pods, by name."""
-
-    untrue = 0
-
-    async def _bound(self, name: str, request: web.Request) -> web.StreamResponse:
-        if self.untrue:
-            self.untrue -= 1
-            return web.json_response({"kind": "Status", "status": "Success"}, status=201)
-        return await super()._bound(name, request)
+class Cluster(FakeCluster):
+    """`places`: nodes of bound pods, by name."""
 
     def places(self) -> dict[str, str]:
-        pods = self._objects["Pod"].values()
+        pods = self.do(self.server.list, "Pod")
         found = {each["metadata"]["name"]: each["spec"].get("nodeName", "") for each in pods}
         return {name: node for name, node in found.items() if node}
 
@@ -64,7 +56,7 @@ def play(tmp_path: Path, story: Story, **options: Any) -> None:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
 
-    with Cluster(tmp_path / "kubeconfig.yaml") as cluster:
+    with Cluster(tmp_path / "kubeconfig.yaml", kubelets=True) as cluster:
         asyncio.run(both(cluster))
 
 
@@ -74,7 +66,10 @@ def test_a_binding_that_had_no_effect_is_decided_again(
     monkeypatch.setattr(unshown, "READ_AFTER_S", 0.5)
 
     async def story(cluster: Cluster) -> None:
-        cluster.untrue = 1
+        untrue = [Fault(Outcome(Result.DONE, 201))]
+        cluster.server.fault = lambda write: (
+            untrue.pop() if untrue and write.subresource == "binding" else None
+        )
         await asyncio.to_thread(cluster.put, *small())
         await cluster.has_bound("p1")
         assert cluster.writes.count("POST /api/v1/namespaces/team/pods/p1/binding") == 2
@@ -95,7 +90,7 @@ def test_a_pod_whose_deletion_was_never_shown_leaves_its_room(
         await asyncio.to_thread(cluster.put, pod("p3"))
         await asyncio.sleep(1)
         assert "p3" not in cluster.places()
-        cluster.lose("Pod", "p1")
+        cluster.do(cluster.server.lose, "Pod", "team", "p1")
         await cluster.has_bound("p3")
         await asyncio.sleep(1)
 
@@ -114,8 +109,7 @@ def test_versions_that_go_back_list_everything_again(
         await asyncio.to_thread(cluster.put, *small())
         await cluster.has_bound("p1")
         await asyncio.sleep(0.5)
-        cluster._objects["Pod"]["p1"] = pod("p1")
-        cluster.go_back(5)
+        cluster.do(cluster.server.restore, 5, pod("p1"))
         await cluster.has_bound("p1")
 
     play(tmp_path, story, compare_period=2.0)

@@ -6,16 +6,16 @@ import asyncio
 import io
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
-from fake_cluster import Object, node, pod, small
-from living_cluster import LivingCluster
 
+from fakes.api_server import Fault
+from fakes.cluster import FakeCluster, node, pod, small
 from kai.api import keys
-from kai.api.resources import RESOURCES
+from kai.api.writes import Outcome, Result, Write
 from kai.cli import main
 from kai.controllers.planning.options import ROLES
 from kai.k8s.client import Client
@@ -31,85 +31,38 @@ POLICY = (
     "pods \"p1\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"
 )
 
-GROUPS = RESOURCES["PodGroup"].path("team")
-BIND = RESOURCES["Pod"].path("team", "p1", "binding")
-STATUS = RESOURCES["Pod"].path("team", "p1", "status")
+Kind = tuple[str, str, str, str]  # verb, kind, namespace, subresource
+GROUPS: Kind = ("create", "PodGroup", "team", "")
+BIND = ("create", "Pod", "team", "binding")
+STATUS = ("patch", "Pod", "team", "status")
+RESERVATIONS = ("create", "Pod", keys.RESERVATION, "")
 
 
-class RefusingCluster(LivingCluster):
-    """`events`: those that were created, by name."""
+class RefusingCluster(FakeCluster):
+    """`tries`: of refused writes."""
 
-    def __init__(self, kubeconfig: Path) -> None:
-        super().__init__(kubeconfig)
-        self.events: dict[str, Object] = {}
-        self._refused: dict[tuple[str, str], tuple[int, str]] = {}
-        self.tries = 0
+    tries = 0
 
-    def refuse(self, method: str, path: str, code: int, message: str) -> None:
-        self._refused[method, path] = (code, message)
+    def refuse(self, what: Kind, code: int, message: str) -> None:
+        def fault(write: Write) -> Fault | None:
+            if (write.verb, write.kind, write.namespace, write.subresource) != what:
+                return None
+            self.tries += 1
+            return Fault(Outcome(Result.REFUSED, code, "R", message))
+
+        self.server.fault = fault
 
     def allow(self) -> None:
-        self._refused.clear()
-
-    async def _start(self) -> None:
-        await super()._start()
-        self._api.on("GET", RESOURCES["Event"].path("team"), self._list_events)
-        reservations = RESOURCES["Pod"].path(keys.RESERVATION)
-        self._api.on("POST", reservations, lambda request: self._created("Pod", request))
-        requests = RESOURCES["BindRequest"].path("team")
-        self._api.on("POST", requests, lambda request: self._created("BindRequest", request))
-
-    def _refusal(self, request: web.Request) -> web.StreamResponse | None:
-        found = self._refused.get((request.method, request.path))
-        if found is None:
-            return None
-        self.tries += 1
-        code, message = found
-        body = {"kind": "Status", "code": code, "reason": "R", "message": message}
-        return web.json_response(body, status=code)
-
-    async def _created(self, kind: str, request: web.Request) -> web.StreamResponse:
-        if kind == "Event":
-            made = await request.json()
-            self.events[made["metadata"]["name"]] = made
-        return self._refusal(request) or await super()._created(kind, request)
-
-    async def _bound(self, name: str, request: web.Request) -> web.StreamResponse:
-        return self._refusal(request) or await super()._bound(name, request)
-
-    async def _merged(self, kind: str, name: str, request: web.Request) -> web.StreamResponse:
-        return self._refusal(request) or await super()._merged(kind, name, request)
-
-    async def _list_events(self, request: web.Request) -> web.StreamResponse:
-        name = request.query.get("fieldSelector", "").partition("=")[2]
-        found = [each for each in self.events.values() if each["involvedObject"]["name"] == name]
-        return web.json_response(
-            {"kind": "EventList", "metadata": {"resourceVersion": "1"}, "items": found}
-        )
-
-    async def _put(self, objects: tuple[Object, ...]) -> None:
-        await super()._put(objects)
-        for each in objects:
-            if each["kind"] == "BindRequest":
-                name = each["metadata"]["name"]
-                path = RESOURCES["BindRequest"].path("team", name)
-                self._api.on("DELETE", path, lambda _, name=name: self._request_deleted(name))
-
-    async def _request_deleted(self, name: str) -> web.StreamResponse:
-        await self._delete("BindRequest", name)
-        return web.json_response({"kind": "Status", "code": 200})
+        self.server.fault = lambda write: None
 
     def reasons(self, name: str = "p1") -> list[str]:
-        return [
-            each["reason"]
-            for each in self.events.values()
-            if each["involvedObject"]["name"] == name
-        ]
+        events = self.do(partial(self.server.list, "Event", fields=f"involvedObject.name={name}"))
+        return [each["reason"] for each in events]
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[RefusingCluster]:
-    with RefusingCluster(tmp_path / "kubeconfig.yaml") as made:
+    with RefusingCluster(tmp_path / "kubeconfig.yaml", kubelets=True) as made:
         made.put(*small())
         yield made
 
@@ -133,7 +86,8 @@ class Running:
             await asyncio.sleep(0.02)
 
     def is_bound(self) -> bool:
-        return bool(self.cluster._objects["Pod"]["p1"]["spec"].get("nodeName"))
+        found = self.cluster.server.get("Pod", "team", "p1")
+        return found is not None and bool(found["spec"].get("nodeName"))
 
     async def explain(self) -> dict[str, Any]:
         def run() -> str:
@@ -168,7 +122,7 @@ def run(cluster: RefusingCluster, story: Callable[[Running], Any], **more: Any) 
 
 
 @pytest.mark.parametrize(
-    ("path", "code", "message", "what", "fix"),
+    ("write", "code", "message", "what", "fix"),
     [
         (GROUPS, 500, UNCALLED, "create PodGroup", "kai-podgroup-validation-v2alpha2"),
         (GROUPS, 409, DENIED, "create PodGroup", "change what the webhook"),
@@ -178,9 +132,9 @@ def run(cluster: RefusingCluster, story: Callable[[Running], Any], **more: Any) 
     ],
 )
 def test_a_refused_write_is_logged_shown_and_tried_again(
-    cluster: RefusingCluster, path: str, code: int, message: str, what: str, fix: str
+    cluster: RefusingCluster, write: Kind, code: int, message: str, what: str, fix: str
 ) -> None:
-    cluster.refuse("POST", path, code, message)
+    cluster.refuse(write, code, message)
     # A group avoids those that refuse.
     cluster.put(*(node(f"n{number}", 8) for number in (2, 3, 4)))
 
@@ -207,7 +161,7 @@ def test_a_refused_write_is_logged_shown_and_tried_again(
 
 
 def test_a_refused_status_does_not_keep_a_pod_from_its_node(cluster: RefusingCluster) -> None:
-    cluster.refuse("PATCH", STATUS, 422, f"{POLICY}: object.metadata.uid")
+    cluster.refuse(STATUS, 422, f"{POLICY}: object.metadata.uid")
 
     async def story(it: Running) -> None:
         await it.until(it.is_bound)
@@ -258,7 +212,7 @@ def test_a_reservation_pod_over_a_quota_is_named(cluster: RefusingCluster) -> No
     text = (
         'pods "r" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0'
     )
-    cluster.refuse("POST", RESOURCES["Pod"].path(keys.RESERVATION), 403, text)
+    cluster.refuse(RESERVATIONS, 403, text)
 
     async def story(it: Running) -> None:
         it.pod = "half"

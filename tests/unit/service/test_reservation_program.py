@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_api import FakeApi, QuickClock, disconnect, ok, status
 
+from fakes.clock import QuickClock
+from fakes.http_server import FakeApi, disconnect, ok, status
 from kai.errors import InvalidInputError
 from kai.service.log import Log
 from kai.service.programs.reservation import PodName, announce, fake_device, hold, only_one

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fake_api import FakeApi, QuickClock, status
 
+from fakes.clock import QuickClock
+from fakes.http_server import FakeApi, status
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.pods.decisions import Binding
 from kai.controllers.grouper import Reference

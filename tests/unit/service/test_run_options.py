@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import fields
 
 import pytest
-from fake_cluster import FakeCluster
 
 import kai
+from fakes.cluster import FakeCluster
 from kai.service.options import Options, RunOptions, options_of
 
 

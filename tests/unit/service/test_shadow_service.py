@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_cluster import FakeCluster, node, pod, small
 
+from fakes.cluster import FakeCluster, node, pod, small
 from kai.errors import InvalidInputError
 from kai.k8s.client import Client
 from kai.service.log import Log
@@ -43,7 +43,7 @@ class Running:
         await self.until(lambda: self.shadow._cycle > cycle)
 
     async def binds(self, name: str, node: str) -> None:
-        found = json.loads(json.dumps(self.cluster._objects["Pod"][name]))
+        found = self.cluster.server.get("Pod", "team", name)
         found["spec"]["nodeName"] = node
         await asyncio.to_thread(self.cluster.put, found)
 

@@ -11,11 +11,11 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
-from fake_api import ManualClock
-from fake_cluster import FakeCluster, node, queue
-from fake_prometheus import FakePrometheus
 
 import kai
+from fakes.clock import VirtualClock
+from fakes.cluster import FakeCluster, node, queue
+from fakes.prometheus import FakePrometheus
 from kai.engine.usage import Rows
 from kai.errors import InvalidConfigError, InvalidInputError
 from kai.k8s.client import Client
@@ -111,7 +111,7 @@ class Fetching:
     """A fetcher with a clock that a test moves."""
 
     def __init__(self, found: UsageDb) -> None:
-        self.clock, self.stream, self.metrics = ManualClock(), io.StringIO(), Metrics()
+        self.clock, self.stream, self.metrics = VirtualClock(), io.StringIO(), Metrics()
         self.got: list[Rows] = []
         log = Log(stream=self.stream)
         times = self.clock, self.clock.wall

@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from fake_cluster import FakeCluster, small
 
 import kai
+from fakes.cluster import FakeCluster, small
 from kai.cli import main
 from kai.controllers.planning.kinds import OF_PLUGINS, WATCHED, needed_by
 from kai.service import reports
@@ -68,7 +68,7 @@ def logged(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 
 def test_missing_rights_are_logged_and_waited_for(cluster: FakeCluster, logged: Logged) -> None:
     cluster.put(*small())
-    cluster.forbidden = {f"{verb} {kind}" for kind in WATCHED for verb in ("list", "watch")}
+    cluster.api.forbidden = {f"{verb} {kind}" for kind in WATCHED for verb in ("list", "watch")}
 
     read = needed_by(["scheduler"], OF_PLUGINS)
 
@@ -79,7 +79,7 @@ def test_missing_rights_are_logged_and_waited_for(cluster: FakeCluster, logged: 
         )
         while sum(" may not " in line for line in logged.lines) < len(read):
             await asyncio.sleep(0.01)
-        cluster.forbidden = set()
+        cluster.api.forbidden = set()
         await logged.has("info kai: may watch nodes again")
         await logged.has("info kai: may watch podgroups again group=scheduling.run.ai")
 
@@ -90,7 +90,7 @@ def test_missing_rights_are_logged_and_waited_for(cluster: FakeCluster, logged: 
 
 def test_missing_kinds_are_logged_with_advice(cluster: FakeCluster, logged: Logged) -> None:
     cluster.put(*small())
-    cluster.lacks = {"Queue", "PodGroup", "Topology"}
+    cluster.api.lacks = {"Queue", "PodGroup", "Topology"}
     names = "podgroups.scheduling.run.ai, queues.scheduling.run.ai"
     install = 'fix="kai install --crds-only | kubectl apply --server-side -f -"'
 

@@ -9,7 +9,7 @@ from kai.api import keys, quantities
 from kai.api.reading import at, mapping, objects, text
 from kai.api.rules import is_gpu_resource
 from kai.controllers.admission.rules import Rules, fraction_container_ref, without_device
-from kai.controllers.sharing import ConfigMaps, config_map_prefix, config_maps, shares_gpus
+from kai.controllers.pods.sharing import ConfigMaps, config_map_prefix, config_maps, shares_gpus
 
 _BY_NAME = (keys.VISIBLE_DEVICES_ENV, keys.LEGACY_GPU_PORTION_ENV, keys.GPU_PORTION_ENV)
 

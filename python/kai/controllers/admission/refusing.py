@@ -15,7 +15,7 @@ from kai.admission.pods import pods_in
 from kai.api import keys
 from kai.api.reading import at, objects, text
 from kai.controllers.admission.rules import Rules, without_device
-from kai.controllers.sharing import shares_gpus
+from kai.controllers.pods.sharing import shares_gpus
 from kai.errors import NotFoundError
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kai.api import keys
 from kai.api.reading import at, objects
-from kai.controllers.sharing import fraction_container, shares_gpus
+from kai.controllers.pods.sharing import fraction_container, shares_gpus
 from kai.errors import NotFoundError
 
 REFUSED_BEYOND_KAI = frozenset(

@@ -18,7 +18,7 @@ from kai.api import keys
 from kai.api.reading import annotations_of
 from kai.api.writes import Outcome, Result, Write
 from kai.controllers import unshown, verdicts
-from kai.controllers.bind_requests import Request, Target, pod_annotations, spec_of
+from kai.controllers.pods.bind_requests import Request, Target, pod_annotations, spec_of
 from kai.controllers.courses import Ask
 from kai.controllers.grouper import Assignment, Decided, GroupChange, Grouper
 from kai.controllers.planning.core import Core, not_used

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kai.api.writes import Outcome, Write
-from kai.controllers.bind_requests import Request, Target
+from kai.controllers.pods.bind_requests import Request, Target
 from kai.controllers.courses import Ask
 from kai.controllers.grouper import Assignment, Decided, Reference, Rules
 from kai.controllers.planning.figures import Shares

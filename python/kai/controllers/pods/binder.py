@@ -18,8 +18,8 @@ from typing import Any
 
 from kai.api.times import SECOND_NS, to_text
 from kai.api.writes import Read, Result, Write
-from kai.controllers.bind_requests import Request, Target
-from kai.controllers.bind_requests.values import FAILED, SUCCEEDED
+from kai.controllers.pods.bind_requests import Request, Target
+from kai.controllers.pods.bind_requests.values import FAILED, SUCCEEDED
 from kai.controllers.courses import Courses, Find, Overtaken, Send, Until
 from kai.controllers.pods import binder_texts as texts
 from kai.controllers.pods.carrier import Carrier, hold
@@ -37,11 +37,11 @@ from kai.controllers.pods.course import (
 from kai.controllers.pods.decisions import Binding
 from kai.controllers.pods.pods import is_on_node
 from kai.controllers.pods.results import Results
-from kai.controllers.sharing.labels import gpu_labels
+from kai.controllers.pods.sharing.labels import gpu_labels
 from kai.controllers.unshown import READ_AFTER_S
 from kai.controllers.verdicts import Condition, binder_event, bound_to, not_bound, orders
 from kai.controllers.verdicts.written import is_another
-from kai.controllers.volumes.matching import claims_of
+from kai.controllers.pods.volumes.matching import claims_of
 
 
 class Again(Exception):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kai.api.writes import Lane, Write
-from kai.controllers.bind_requests import Request
+from kai.controllers.pods.bind_requests import Request
 from kai.controllers.verdicts import Condition
 
 BOUND = "PodBound"

@@ -19,8 +19,8 @@ from typing import Literal
 
 from kai.api import keys
 from kai.api.writes import Read, Write
-from kai.controllers import bind_requests
-from kai.controllers.bind_requests import Request
+from kai.controllers.pods import bind_requests
+from kai.controllers.pods.bind_requests import Request
 from kai.controllers.courses import Ask, Courses, Fact, Find, Overtaken, Send, Until
 from kai.controllers.pods.carrier import Carrier, hold
 from kai.controllers.pods.course import (
@@ -38,7 +38,7 @@ from kai.controllers.pods.evicting import Evictor
 from kai.controllers.pods.groups import Groups, assignment_of
 from kai.controllers.pods.requests import Requests
 from kai.controllers.pods.results import Results
-from kai.controllers.sharing.labels import gpu_labels
+from kai.controllers.pods.sharing.labels import gpu_labels
 from kai.controllers.unshown import MOST_WAIT_S, READ_AFTER_S
 from kai.controllers.verdicts import orders
 from kai.controllers.waits import earliest

@@ -16,7 +16,7 @@ from collections.abc import Collection
 
 from kai.api.refusals import refusal
 from kai.api.writes import Result
-from kai.controllers.bind_requests.values import SUCCEEDED, Request, Target, deletion
+from kai.controllers.pods.bind_requests.values import SUCCEEDED, Request, Target, deletion
 from kai.controllers.courses import Courses, Send
 from kai.controllers.pods.course import Troubles
 from kai.controllers.pods.decisions import Binding

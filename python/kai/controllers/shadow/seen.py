@@ -12,7 +12,7 @@ from typing import Any
 
 from kai.api import keys
 from kai.api.reading import annotations_of, at, labels_of, mapping, objects, text
-from kai.controllers.bind_requests import Request
+from kai.controllers.pods.bind_requests import Request
 
 PREEMPTED = ("DisruptionTarget", "PreemptionByScheduler")
 """Type and reason of the condition that kube-scheduler sets on its victims."""

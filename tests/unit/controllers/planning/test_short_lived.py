@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import random
-from collections import deque
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from planner_world import START_NS, World, node, pod, queue
 
-from kai.api.writes import Outcome, Result, Write
+from fakes.api_server import ApiServer, Object
+from fakes.clock import VirtualClock
+from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.binding import Binder
 from kai.controllers.bindings import Binding, Steps
 from kai.controllers.grouper import Reference
@@ -20,118 +21,63 @@ from kai.controllers.planning.turns import Turn
 from kai.engine.plan import Plan
 
 OPTIONS = PlanningOptions(roles=("scheduler", "pod-grouper"))
-DONE, FAILED, LOST = Outcome(Result.DONE, 201), Outcome(Result.FAILED, 503), Outcome(Result.LOST)
-GONE, CONFLICT = Outcome(Result.GONE, 404), Outcome(Result.CONFLICT, 409)
-JOB = "batch/v1"
-Object = dict[str, Any]
-Event = tuple[str, str, Object]
+FAILED, LOST = Outcome(Result.FAILED, 503), Outcome(Result.LOST)
 
 
-def uid_of(number: int) -> str:
-    return f"{number:08x}-0000-4000-8000-000000000000"
-
-
-class Server:
-    """An API server, with events that are under way to the scheduler."""
+class Server(ApiServer):
+    """An API server with its users, and events that are under way to the scheduler."""
 
     def __init__(self, seed: int) -> None:
+        super().__init__(clock=VirtualClock(0.0))
         self.chance = random.Random(seed)
-        self.objects: dict[str, dict[str, Object]] = {"Pod": {}, "PodGroup": {}, "Job": {}}
-        self.events = {"Pod": deque[Event](), "PodGroup": deque[Event]()}
-        self._made = 0
+        self.events = {kind: self.watch(kind) for kind in ("Pod", "PodGroup")}
 
-    def put(self, kind: str, item: Object, *, anew: bool = True) -> None:
-        self._made += 1
-        metadata = {"namespace": "team", **item["metadata"]}
-        if anew:
-            metadata |= {"uid": uid_of(self._made), "creationTimestamp": "2027-01-15T08:00:00Z"}
-        made = {**item, "metadata": metadata}
-        self.objects[kind][metadata["name"]] = made
-        if kind in self.events:
-            self.events[kind].append(("ADDED" if anew else "MODIFIED", kind, made))
-
-    def delete(self, kind: str, name: str) -> None:
-        gone = self.objects[kind].pop(name, None)
-        if gone is not None and kind in self.events:
-            self.events[kind].append(("DELETED", kind, gone))
+    def names(self, kind: str) -> list[str]:
+        return [each["metadata"]["name"] for each in self.list(kind)]
 
     def create_pods(self) -> None:
         name = f"p{self.chance.randrange(12)}"
         if self.chance.random() < 0.5:
-            self._create_pod(name, None)
+            self.create_pod(name, None)
             return
         job = f"j{self.chance.randrange(4)}"
-        if job not in self.objects["Job"]:
-            self.put("Job", {"apiVersion": JOB, "kind": "Job", "metadata": {"name": job}})
+        if job not in self.names("Job"):
+            self.put({"kind": "Job", "metadata": {"namespace": "team", "name": job}})
         for each in range(self.chance.randint(1, 3)):
-            self._create_pod(f"{job}-{each}", self.objects["Job"][job])
+            self.create_pod(f"{job}-{each}", self.get("Job", "team", job))
 
-    def _create_pod(self, name: str, job: Object | None) -> None:
-        if name in self.objects["Pod"]:
-            return
+    def create_pod(self, name: str, job: Object | None) -> None:
+        """Without effect if it exists."""
         made = pod(name, "", gpus=self.chance.choice((1, 1, 2, 9)))
         made["metadata"]["labels"] = {"kai.scheduler/queue": "leaf"}
         if job is not None:
             owner = {key: job["metadata"][key] for key in ("name", "uid")}
             made["metadata"]["ownerReferences"] = [
-                {"apiVersion": JOB, "kind": "Job", "controller": True, **owner}
+                {"apiVersion": "batch/v1", "kind": "Job", "controller": True, **owner}
             ]
-        self.put("Pod", made)
+        self.send(Write(Lane.BINDING, "create", "Pod", "team", name, made))
 
     def delete_pods(self) -> None:
-        names = sorted(self.objects["Pod"])
-        if self.objects["Job"] and self.chance.random() < 0.3:
-            job = self.chance.choice(sorted(self.objects["Job"]))
-            self.delete("Job", job)
+        names, jobs = self.names("Pod"), self.names("Job")
+        if jobs and self.chance.random() < 0.3:
+            job = self.chance.choice(jobs)
+            self.remove("Job", "team", job)
             names = [each for each in names if each.startswith(f"{job}-")]
         elif names:
             names = [self.chance.choice(names)]
         for name in names:
             if self.chance.random() < 0.3:  # first it is leaving
-                leaving = self.objects["Pod"][name]
-                stamp = {"deletionTimestamp": "2027-01-15T09:00:00Z"}
-                leaving = {**leaving, "metadata": {**leaving["metadata"], **stamp}}
-                self.put("Pod", leaving, anew=False)
+                stamp = {"metadata": {"deletionTimestamp": "2027-01-15T09:00:00Z"}}
+                self.change("Pod", "team", name, stamp)
             else:
-                self.delete("Pod", name)
+                self.remove("Pod", "team", name)
 
     def collect_garbage(self) -> None:
         """Pods that are leaving go, and groups without their owner."""
-        for name, each in list(self.objects["Pod"].items()):
+        for each in self.list("Pod"):
             if "deletionTimestamp" in each["metadata"]:
-                self.delete("Pod", name)
-        kept = [*self.objects["Pod"].values(), *self.objects["Job"].values()]
-        owners = {each["metadata"]["uid"] for each in kept}
-        for name, each in list(self.objects["PodGroup"].items()):
-            references = each["metadata"].get("ownerReferences") or ()
-            if not any(reference["uid"] in owners for reference in references):
-                self.delete("PodGroup", name)
-
-    def apply(self, write: Write) -> Outcome:
-        known = self.objects[write.kind].get(write.name)
-        if write.verb == "create" and not write.subresource:
-            if known is not None:
-                return CONFLICT
-            self.put(write.kind, dict(write.body))
-            return DONE
-        if known is None:
-            return GONE
-        body: Any = write.body
-        metadata, more = dict(known["metadata"]), body.get("metadata") or {}
-        if more.get("uid", metadata["uid"]) != metadata["uid"]:
-            return CONFLICT
-        if write.verb == "delete":
-            self.delete(write.kind, write.name)
-            return DONE
-        spec = dict(known.get("spec") or {})
-        if write.subresource == "binding":
-            if spec.get("nodeName"):
-                return CONFLICT
-            spec["nodeName"] = body["target"]["name"]
-        for part in ("annotations", "labels"):
-            metadata[part] = {**metadata.get(part, {}), **(more.get(part) or {})}
-        self.put(write.kind, {**known, "metadata": metadata, "spec": spec}, anew=False)
-        return DONE
+                self.remove("Pod", "team", each["metadata"]["name"])
+        super().collect_garbage()
 
 
 class Run:
@@ -153,12 +99,13 @@ class Run:
     def deliver(self) -> None:
         waiting = [each for each in self.server.events.values() if each]
         if waiting:
-            self.world.event(*self.server.chance.choice(waiting).popleft())
+            _, what, kind, item = self.server.chance.choice(waiting).popleft()
+            self.world.event(what, kind, item)
 
     def list_again(self) -> None:
         """A watch has broken, and the events since were lost."""
         self.server.events["Pod"].clear()
-        self.world._list("Pod", [*self.server.objects["Pod"].values()])
+        self.world._list("Pod", self.server.list("Pod"))
 
     def turn(self, seconds: float) -> Turn:
         steps, self.steps = self.steps, Steps()
@@ -178,7 +125,7 @@ class Run:
             if kind == "Pod":
                 self.binder.pod_gone(name, uid)
         for reference in turn.grouped.needs:
-            found = self.server.objects[reference.kind].get(reference.name)
+            found = self.server.get(reference.kind, "team", reference.name)
             if found is not None and reference.uid and found["metadata"]["uid"] != reference.uid:
                 found = None
             self.owners.append((reference, found))
@@ -211,14 +158,14 @@ class Run:
         """The API server gets the next write, or a doubtful pod is read."""
         if self.looks:
             binding = self.looks.pop(0)
-            found = self.server.objects["Pod"].get(binding.pod.partition("/")[2])
+            found = self.server.get("Pod", *binding.pod.split("/"))
             self.do(self.binder.seen(self.now, binding, found))
         if not self.writes:
             return
         write, fate = self.writes.pop(0), self.server.chance.random()
         outcome = FAILED
         if not faults or fate > 0.1:
-            outcome = self.server.apply(write)
+            outcome = self.server.send(write)
             if faults and fate > 0.9 and write.verb == "create":
                 outcome = LOST
         self.answers.append((write, outcome))
@@ -241,7 +188,7 @@ class Run:
 def lists(server: Server | None = None) -> dict[str, list[Object]]:
     found = {"Node": [node("n1", 4), node("n2", 2)], "Queue": [queue("top"), queue("leaf", "top")]}
     for kind in ("Pod", "PodGroup"):
-        found[kind] = [] if server is None else [*server.objects[kind].values()]
+        found[kind] = [] if server is None else server.list(kind)
     return found
 
 
@@ -281,7 +228,7 @@ def test_any_sequence_of_creations_and_deletions_ends_as_a_fresh_start(seed: int
     fresh.world.now_ns = run.world.now_ns
     for _ in range(3):
         fresh.turn(0.0)
-    assert run.known()["groups"].keys() == {f"team/{name}" for name in server.objects["PodGroup"]}
+    assert run.known()["groups"].keys() == {f"team/{name}" for name in server.names("PodGroup")}
     assert run.known() == fresh.known()
     state = run.world.planner.state()
     assert (state.groups, state.assigned) == ({}, {})
@@ -293,13 +240,13 @@ def test_the_group_of_a_pod_that_goes_at_once_goes_with_it() -> None:
     server = Server(0)
     run = Run(server)
     for number in range(20):
-        server._create_pod(f"p{number}", None)
+        server.create_pod(f"p{number}", None)
     while any(server.events.values()):
         run.deliver()
     run.turn(0.0)
     assert len(run.known()["groups"]) == 20
     for number in range(20):
-        server.delete("Pod", f"p{number}")
+        server.remove("Pod", "team", f"p{number}")
     while any(server.events.values()):
         run.deliver()
     run.turn(0.3)

@@ -9,7 +9,7 @@ from planner_world import READY, World, group, node, places, pod, queue, victims
 
 from kai.api import keys
 from kai.api.kinds import LISTS
-from kai.controllers.bind_requests import pod_annotations, spec_of
+from kai.controllers.pods.bind_requests import pod_annotations, spec_of
 from kai.controllers.binding import Binder, Binding
 from kai.controllers.pods.decisions import Removal
 from kai.controllers.planning.kinds import WATCHED

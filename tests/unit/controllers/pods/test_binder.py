@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from made import request
-from played import Binder, Steps
+from fakes.played import Binder, Steps
 
 from kai.api import keys
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
-from kai.controllers.bind_requests import Request, Target
+from kai.controllers.pods.bind_requests import Request, Target
 from kai.controllers.unshown import READ_AFTER_S
 
 DONE = Outcome(Result.DONE, 201)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from played import Scheduler, Steps
+from fakes.played import Scheduler, Steps
 
 from kai.api import keys
 from kai.api.refusals import Refusal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from played import Evictor, Steps
+from fakes.played import Evictor, Steps
 
 from kai.api.writes import Outcome, Result, Write
 from kai.controllers.pods.decisions import Removal

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from made import request
-from played import Scheduler, Steps
+from fakes.played import Scheduler, Steps
 
 import kai
 from kai.api import keys
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
-from kai.controllers.bind_requests import Request, Target, spec_of
+from kai.controllers.pods.bind_requests import Request, Target, spec_of
 from kai.controllers.grouper import GroupChange
 from kai.controllers.pods.decisions import Binding
 from kai.engine.claims import Device

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fake_cluster import FakeCluster, Object, pod, queue, small
 
+from fakes.cluster import FakeCluster, Object, pod, queue, small
 from kai.cli import main
 
 Run = Callable[..., tuple[int, str, str]]

@@ -12,9 +12,10 @@ import pytest
 
 pytest.importorskip("cryptography")
 
-from fake_api import FakeApi, until
 from kept_objects import KeptObjects
 
+from fakes.clock import until
+from fakes.http_server import FakeApi
 from kai.k8s.clock import Clock
 from kai.service.admission.beside import WithWebhooks
 from kai.service.admission.options import AdmissionOptions

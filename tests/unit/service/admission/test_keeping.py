@@ -13,12 +13,13 @@ import pytest
 
 pytest.importorskip("cryptography")
 
-from fake_api import FakeApi, QuickClock, status
-from kept_objects import SECRET, KeptObjects, path_of
+from kept_objects import KeptObjects
 
+from fakes.clock import QuickClock
+from fakes.http_server import FakeApi
 from kai.api.webhooks import WEBHOOKS
+from kai.api.writes import Write
 from kai.controllers.admission.rotation import SETTLE_S
-from kai.install.admission import registrations
 from kai.service.admission.keeping import Keeping
 from kai.service.admission.options import AdmissionOptions
 from kai.service.admission.pems import ServerPems
@@ -87,16 +88,17 @@ def test_two_replicas_that_start_at_once_agree() -> None:
         replicas.kept.register()
         first, second = replicas.made
 
-        def meanwhile(path: str) -> None:
-            replicas.kept.interfere = lambda path: None
-            name = SECRET.rpartition("/")[2]
-            replicas.kept.put(SECRET, {"kind": "Secret", "metadata": {"name": name}, "data": {}})
+        def meanwhile(write: Write) -> None:
+            replicas.kept.fault = lambda write: None
+            metadata = {"name": write.name, "namespace": write.namespace}
+            replicas.kept.put({"kind": "Secret", "metadata": metadata, "data": {}})
 
-        replicas.kept.interfere = meanwhile
+        replicas.kept.fault = meanwhile
         await first.look()
         await second.look()
         assert first.ends == second.ends > 0
-        assert replicas.kept.writes.count(f"PATCH {SECRET}") == 1
+        patches = [each for each in replicas.kept.writes if each.verb == "patch"]
+        assert len([each for each in patches if each.kind == "Secret"]) == 1
 
     story(work)
 
@@ -163,13 +165,13 @@ def test_a_secret_that_may_not_be_read_is_named_once_and_a_later_turn_succeeds()
         async with FakeApi() as api:
             replicas = Replicas(api, 1)
             replicas.kept.register()
-            api.on("GET", SECRET, status(403, message="secrets is forbidden"))
+            api.forbidden.add("get Secret")
             await replicas.all_look()
             await replicas.all_look()
             assert "secrets is forbidden" in replicas.made[0].why_unready()
             lines = replicas.log.getvalue().splitlines()
             assert [line for line in lines if "forbidden" in line] == lines[:1]
-            api.on("GET", SECRET, replicas.kept._get)
+            api.forbidden.clear()
             await replicas.all_look()
             assert replicas.made[0].why_unready() == ""
             await replicas.clients[0].close()
@@ -180,7 +182,8 @@ def test_a_secret_that_may_not_be_read_is_named_once_and_a_later_turn_succeeds()
 def test_the_secret_has_no_key_of_an_authority() -> None:
     async def work(replicas: Replicas) -> None:
         await replicas.all_look()
-        data = replicas.kept.objects[SECRET]["data"]
+        [secret] = replicas.kept.list("Secret")
+        data = secret["data"]
         assert set(data) == {"tls.crt", "tls.key", "ca.crt", "since"}
         keys = [each for each in data.values() if b"PRIVATE" in base64.b64decode(each)]
         assert len(keys) == 1
@@ -205,12 +208,12 @@ def test_with_a_url_it_makes_the_registrations_and_removes_them() -> None:
         (bundle,) = kept.bundles
         assert bundle.startswith(b"-----BEGIN CERTIFICATE-----")
         assert kept.policies == {"Ignore"}
-        assert SECRET not in kept.objects  # it may be KAI's
+        assert kept.list("Secret") == []  # it may be KAI's
         writes = list(kept.writes)
         await replicas.all_look(after=DAY)
         assert kept.writes == writes
         await only.end()
-        assert kept.objects == {}
+        assert [*kept.all()] == []
 
     story(work, **TRIAL)
 
@@ -218,15 +221,13 @@ def test_with_a_url_it_makes_the_registrations_and_removes_them() -> None:
 def test_the_registrations_of_a_process_that_was_killed_are_taken_over() -> None:
     async def work(replicas: Replicas) -> None:
         (only,), kept = replicas.made, replicas.kept
-        for each in registrations("kai-scheduler", url="https://192.0.2.1:1"):
-            kept.put(path_of(each), each)
+        kept.register(url="https://192.0.2.1:1")
         await only.look()
         assert {each["url"].rpartition("/")[0] for each in kept.calls} == {OURS}
         assert len(kept.bundles) == 1
-        for each in registrations("kai-scheduler", url="https://192.0.2.1:1"):
-            kept.put(path_of(each), each)  # a third one has taken them over
+        kept.register(url="https://192.0.2.1:1")  # a third one has taken them over
         await only.end()
-        assert len(kept.objects) == 4
+        assert len([*kept.all()]) == 4
 
     story(work, **TRIAL)
 

@@ -15,9 +15,10 @@ import pytest
 
 pytest.importorskip("cryptography")
 
-from fake_api import FakeApi, status, until
-from kept_objects import SECRET, KeptObjects
+from kept_objects import KeptObjects
 
+from fakes.clock import until
+from fakes.http_server import FakeApi
 from kai.controllers.admission import Rules
 from kai.k8s.clock import Clock
 from kai.service.admission.options import AdmissionOptions
@@ -170,11 +171,11 @@ def test_it_is_unready_until_it_has_a_certificate() -> None:
     async def run() -> None:
         async with FakeApi() as api, api.client(Clock()) as client:
             kept = KeptObjects(api)
-            api.on("GET", SECRET, status(403, message="secrets is forbidden"))
+            api.forbidden.add("get Secret")
             options = AdmissionOptions(webhook_address=f"{HOST}:0", listen=f"{HOST}:0", drain_s=0.0)
             found = Running(api, kept, Program(client, options, Log(stream=StringIO())), StringIO())
             task = asyncio.create_task(found.program.run(found.stop))
-            await until(lambda: found.program.pages.port and SECRET in api.paths("GET"))
+            await until(lambda: found.program.pages.port and api.paths("GET"))
             code, text = await found.page("/readyz")
             assert code == 503
             assert "certificate" in text or "forbidden" in text

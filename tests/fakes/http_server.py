@@ -1,6 +1,6 @@
-"""A server with the answers and faults of a test, and clocks that a test moves.
+"""An API server behind HTTP: answers of a test by path, and the objects of a simulated server.
 
-async with FakeApi() as api:
+async with FakeApi(ApiServer(node, pod)) as api:
     api.on("GET", "/api/v1/pods", status(429, {"Retry-After": "3"}), ok({"items": []}))
     async with api.client(clock) as client:
         ...
@@ -10,7 +10,7 @@ async with FakeApi() as api:
 from __future__ import annotations
 
 import asyncio
-import heapq
+import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -18,74 +18,15 @@ from typing import Any
 
 from aiohttp import web
 
-from kai.api.resources import RESOURCES
+from fakes.api_server import SUCCESS, UPDATE, ApiError, ApiServer, Event, Fault, Object, dumps
+from fakes.clock import QuickClock
+from kai.api.resources import RESOURCES, VERSIONED, Resource
+from kai.api.writes import Lane, PatchType, Verb, Write
 from kai.k8s.client import Client
 from kai.k8s.clock import Clock
 from kai.k8s.kubeconfig import Access, User
 
 Responder = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-class QuickClock(Clock):
-    """A sleep returns at once and advances the clock."""
-
-    def __init__(self) -> None:
-        self.now, self.slept = 1000.0, list[float]()
-        self.dice = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def wall(self) -> float:
-        return 1_800_000_000.0 + self.now
-
-    def random(self) -> float:
-        return self.dice
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(round(seconds, 3))
-        self.now += seconds
-        await asyncio.sleep(0)
-
-
-class ManualClock(QuickClock):
-    """Time passes only when the test moves it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
-        self._number = 0
-
-    async def sleep(self, seconds: float) -> None:
-        self._number += 1
-        future = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._sleepers, (self.now + seconds, self._number, future))
-        await future
-
-    async def advance(self, seconds: float) -> None:
-        ends = self.now + seconds
-        await settle()
-        while self._sleepers and self._sleepers[0][0] <= ends:
-            self.now, _, future = heapq.heappop(self._sleepers)
-            if not future.done():
-                future.set_result(None)
-            await settle()
-        self.now = max(self.now, ends)
-
-
-async def settle() -> None:
-    """Lets ready tasks run, including requests to the server in this process."""
-    for _ in range(20):
-        await asyncio.sleep(0)
-    await asyncio.sleep(0.002)
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Waits for a condition; the test's own time limit is the only limit."""
-    while not condition():
-        await asyncio.sleep(0.001)
 
 
 @dataclass(frozen=True)
@@ -100,8 +41,15 @@ class Seen:
 
 
 class FakeApi:
-    def __init__(self, tls: Any = None) -> None:
+    """`objects`: answers requests for which the test has no answer; without it they get a 404.
+    `lacks`: kinds that are not served. `forbidden`: verbs and kinds, such as "watch Pod"."""
+
+    def __init__(self, objects: ApiServer | None = None, tls: Any = None) -> None:
         self.seen: list[Seen] = []
+        self.objects = objects
+        self.lacks, self.forbidden = set[str](), set[str]()
+        self.claims_version = "v1"
+        self._watches: list[asyncio.Queue[Event | None]] = []
         self._tls = tls
         self._answers: dict[tuple[str, str], list[Responder]] = {}
         self._open = asyncio.Event()
@@ -170,9 +118,134 @@ class FakeApi:
         self.seen.append(Seen(request.method, request.path, query, headers, body))
         answers = self._answers.get((request.method, request.path))
         if not answers:
-            return web.Response(status=404, text="404 page not found")
+            try:
+                return await self._stored(request, body)
+            except ApiError as error:
+                return web.json_response(error.status(), status=error.code)
         responder = answers.pop(0) if len(answers) > 1 else answers[0]
         return await responder(request)
+
+    # ---- stored objects --------------------------------------------------------------------------
+
+    def cut(self) -> None:
+        """Ends all watches of stored objects."""
+        for each in self._watches:
+            each.put_nowait(None)
+
+    async def _stored(self, request: web.Request, body: Any) -> web.StreamResponse:
+        kind, namespace, name, subresource = _parts(request.path)
+        server, row = self.objects, RESOURCES.get(kind)
+        if server is not None and request.path.startswith("/apis/resource.k8s.io") and not kind:
+            return self._discover(request.path)
+        if server is None or row is None or kind in self.lacks:
+            return web.Response(status=404, text="404 page not found")
+        query = request.query
+        if request.method == "GET":
+            verb = "get" if name else "watch" if "watch" in query else "list"
+            if f"{verb} {kind}" in self.forbidden:
+                raise _forbidden(row, verb)
+            if name:
+                return web.json_response(server.find_one(row, namespace, name))
+            if verb == "watch":
+                return await self._watch(server, row, request)
+            return self._list(server, row, namespace, request)
+        verbs: dict[str, Verb] = {"POST": "create", "PATCH": "patch", "DELETE": "delete"}
+        how: PatchType = "strategic" if "strategic" in request.content_type else "merge"
+        name = name or body["metadata"].get("name", "")
+        verb = verbs.get(request.method, UPDATE)
+        write = Write(Lane.EVENT, verb, kind, namespace, name, body, subresource, patch_type=how)
+        return await self._write(server, write, request)
+
+    async def _write(
+        self, server: ApiServer, write: Write, request: web.Request
+    ) -> web.StreamResponse:
+        server.writes.append(write)
+        fault = server.fault(write) or Fault()
+        code, item = 0, Object()
+        if fault.applied or fault.outcome is None:
+            code, item = server.apply(write, dry_run="dryRun" in request.query)
+        outcome = fault.outcome
+        if outcome is None:
+            return web.json_response(item, status=code)
+        if not outcome.status:
+            return await disconnect(request)
+        if outcome.status < 300:
+            return web.json_response(SUCCESS, status=outcome.status)
+        raise ApiError(outcome.status, outcome.reason, outcome.message)
+
+    def _list(
+        self, server: ApiServer, row: Resource, namespace: str, request: web.Request
+    ) -> web.StreamResponse:
+        query = request.query
+        labels, fields = query.get("labelSelector", ""), query.get("fieldSelector", "")
+        items = server.list(row.kind, namespace, labels=labels, fields=fields)
+        metadata: Object = {"resourceVersion": str(server.version)}
+        start = int(query.get("continue") or 0)
+        end = start + int(query.get("limit", len(items)))
+        if end < len(items):
+            metadata |= {"continue": str(end), "remainingItemCount": len(items) - end}
+        only_metadata = "PartialObjectMetadataList" in request.headers.get("Accept", "")
+        of = "PartialObjectMetadata" if only_metadata else row.kind
+        found = {"kind": f"{of}List", "metadata": metadata, "items": items[start:end]}
+        return web.json_response(found)
+
+    async def _watch(
+        self, server: ApiServer, row: Resource, request: web.Request
+    ) -> web.StreamResponse:
+        query, events = request.query, asyncio.Queue[Event | None]()
+        if "sendInitialEvents" in query:
+            first = [line_of("ADDED", each) for each in server.list(row.kind)]
+            first.append(bookmark(server.version, ends_list=True))
+        else:
+            since = int(query["resourceVersion"])
+            first = [line_of(each.type, each.item) for each in server.watch(row.kind, since)]
+        server.listeners.append(events.put_nowait)
+        self._watches.append(events)
+        response = web.StreamResponse()
+        await response.prepare(request)
+        try:
+            with contextlib.suppress(ConnectionResetError):  # the client has disconnected
+                await response.write(b"".join(first))
+                while (event := await events.get()) is not None:
+                    if event.kind == row.kind:
+                        await response.write(line_of(event.type, event.item))
+        finally:
+            self._watches.remove(events)
+            server.listeners.remove(events.put_nowait)
+        return response
+
+    def _discover(self, path: str) -> web.StreamResponse:
+        """The kinds whose version differs between servers."""
+        version = {"version": self.claims_version}
+        group = {"kind": "APIGroup", "versions": [version], "preferredVersion": version}
+        if path.endswith("/resource.k8s.io"):
+            return web.json_response(group)
+        if not path.endswith(f"/{self.claims_version}"):
+            raise ApiError(404, "NotFound", "not found")
+        kinds = sorted(VERSIONED - self.lacks)
+        served = [{"kind": each, "name": RESOURCES[each].plural} for each in kinds]
+        return web.json_response({"kind": "APIResourceList", "resources": served})
+
+
+_KINDS = {(row.group, row.plural): kind for kind, row in RESOURCES.items()}
+
+
+def _parts(path: str) -> tuple[str, str, str, str]:
+    """Kind, namespace, name and subresource of a path; the kind is "" for another path."""
+    _, root, *rest = path.split("/")
+    group = rest.pop(0) if root == "apis" else ""
+    namespace = rest[2] if rest[1:2] == ["namespaces"] and len(rest) > 3 else ""
+    plural, name, subresource, *_ = *rest[3 if namespace else 1 :], "", "", ""
+    return _KINDS.get((group, plural), ""), namespace, name, subresource
+
+
+def _forbidden(row: Resource, verb: str) -> ApiError:
+    why = f'User "ann" cannot {verb} resource "{row.plural}" in API group "{row.group}"'
+    return ApiError(403, "", f"{row.plural} is forbidden: {why} at the cluster scope")
+
+
+def line_of(what: str, item: Any) -> bytes:
+    return dumps({"type": what, "object": item}) + b"\n"
 
 
 def ok(value: Any = None, code: int = 200, **headers: str) -> Responder:

@@ -10,12 +10,12 @@ exist. They are created before the pod is bound and name its device. A reservati
 device and reports its UUID.
 """
 
-from kai.controllers.sharing.reservation_pod import (
+from kai.controllers.pods.sharing.reservation_pod import (
     Reservations,
     reservation_name,
     reservation_pod,
 )
-from kai.controllers.sharing.shared_pod import (
+from kai.controllers.pods.sharing.shared_pod import (
     ConfigMaps,
     FractionContainer,
     config_map_bodies,

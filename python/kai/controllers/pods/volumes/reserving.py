@@ -24,8 +24,8 @@ from kai.controllers.pods.course import (
     wait_of,
 )
 from kai.controllers.pods.decisions import VOLUMES, Binding
-from kai.controllers.volumes import matching
-from kai.controllers.volumes.matching import Claim, Volume
+from kai.controllers.pods.volumes import matching
+from kai.controllers.pods.volumes.matching import Claim, Volume
 
 TIMEOUT_S = 120.0
 """The time limit for binding a claim (spec 6 C48)."""

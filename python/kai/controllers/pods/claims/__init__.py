@@ -5,6 +5,6 @@ pods = Pods(courses, reservers=[Claims()])
 
 from __future__ import annotations
 
-from kai.controllers.claims.reserving import Claims
+from kai.controllers.pods.claims.reserving import Claims
 
 __all__ = ["Claims"]

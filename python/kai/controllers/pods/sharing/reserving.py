@@ -27,8 +27,8 @@ from kai.api.writes import NOT_LEADING, Lane, Read, Result, Write, delete_option
 from kai.controllers.courses import Courses, Find, Send, Until
 from kai.controllers.pods.course import Pod, PodCourse, Refused, answer_of, wait_of
 from kai.controllers.pods.decisions import PART_OF_A_GPU, Binding
-from kai.controllers.sharing.labels import gpu_labels, group_selector
-from kai.controllers.sharing.reservation_pod import (
+from kai.controllers.pods.sharing.labels import gpu_labels, group_selector
+from kai.controllers.pods.sharing.reservation_pod import (
     Reservations,
     reservation_name,
     reservation_pod,

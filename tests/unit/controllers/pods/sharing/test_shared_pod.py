@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kai.controllers.sharing import (
+from kai.controllers.pods.sharing import (
     config_map_bodies,
     config_map_prefix,
     config_maps,

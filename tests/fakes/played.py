@@ -7,17 +7,18 @@ steps = played.answered(1, write, DONE)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kai.api.writes import Outcome, Read, Result, Write
-from kai.controllers.bind_requests import Request, Target
-from kai.controllers.courses import Ask, Courses, Find, Send
+from kai.controllers.pods.bind_requests import Request, Target
+from kai.controllers.courses import Ask, Courses, Find, Overtaken, Send, Until
 from kai.controllers.grouper import Assignment, GroupChange
 from kai.controllers.pods import evicting
 from kai.controllers.pods.binder import RequestBinder
-from kai.controllers.pods.course import Reserver
+from kai.controllers.pods.course import NotLeading, PodCourse, Refused, Reserver, Stage
 from kai.controllers.pods.decisions import Binding, Removal
 from kai.controllers.pods.pods import Pods
 from kai.controllers.pods.results import Results
@@ -182,6 +183,68 @@ class Scheduler(Played):
         self.courses.now = now
         self.pods.requests.checked(request, target)
         return self.steps(now)
+
+
+class Reserving(Played):
+    """One reserver, with a course for each binding that ends where the pod would be bound. `ready`:
+    the pods that got there. `failed`: the reasons of the others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ready: list[str] = []
+        self.failed: list[str] = []
+        self._of: dict[str, PodCourse] = {}  # those that are not over, by pod
+
+    def __len__(self) -> int:
+        """The number of courses that are not over."""
+        return sum(not each.over.known for each in self._of.values())
+
+    def results(self) -> Results:
+        return Results()
+
+    def start(self, reserver: Reserver, binding: Binding, pod: Mapping[str, Any]) -> None:
+        course = PodCourse(binding)
+        before, self._of[binding.pod] = self._of.get(binding.pod), course
+        self.courses.start(self._reserve(course, reserver, pod, before), course)
+
+    async def _reserve(
+        self,
+        course: PodCourse,
+        reserver: Reserver,
+        pod: Mapping[str, Any],
+        before: PodCourse | None,
+    ) -> None:
+        try:
+            if before is not None:
+                await before.over
+            course.stage = Stage.RESERVES
+            course.steps.append(reserver.step(course, pod))
+            await course.steps[0].reserve()
+            self.ready.append(course.binding.pod)
+            await Until()
+        except Refused as end:
+            self.failed.append(end.why)
+        except Overtaken:
+            pass
+        if course.stage is not Stage.BOUND:
+            await self._undo(course)
+        course.over.set(None)
+
+    async def _undo(self, course: PodCourse) -> None:
+        course.is_shielded = True
+        with contextlib.suppress(NotLeading):
+            await course.steps[0].unreserve()
+
+    def take_back(self, binding: Binding) -> None:
+        """The pod is not bound."""
+        self.courses.overtake(self._of[binding.pod])
+
+    def keep(self, binding: Binding) -> None:
+        """The pod is bound."""
+        course = self._of[binding.pod]
+        course.steps[0].keep()
+        course.stage = Stage.BOUND
+        self.courses.overtake(course)
 
 
 class Evictor(Played):

@@ -8,7 +8,7 @@ They may come from others: an earlier run of the process, or KAI.
 
 from __future__ import annotations
 
-from kai.controllers.bind_requests.specs import creation, spec_of
-from kai.controllers.bind_requests.values import Request, Target, deletion, pod_annotations
+from kai.controllers.pods.bind_requests.specs import creation, spec_of
+from kai.controllers.pods.bind_requests.values import Request, Target, deletion, pod_annotations
 
 __all__ = ["Request", "Target", "creation", "deletion", "pod_annotations", "spec_of"]

@@ -14,7 +14,7 @@ from kai.api.writes import NOT_LEADING, Lane, Outcome, Read, Result, Verb, Write
 from kai.controllers.courses import All, Find, Send
 from kai.controllers.pods.course import Pod, PodCourse, Refused, answer_of
 from kai.controllers.pods.decisions import PART_OF_A_GPU, Binding
-from kai.controllers.sharing.shared_pod import config_map_bodies
+from kai.controllers.pods.sharing.shared_pod import config_map_bodies
 from kai.errors import NotFoundError
 
 TRIES = 3

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
+from fakes.api_server import ApiServer, Event, Object
 from kai.api import keys
 from kai.api.writes import Outcome, Read, Result, Write
 from kai.controllers.binding import Binder
 from kai.controllers.bindings import Binding, Steps
 from kai.controllers.preparing import Preparing
-from kai.controllers.sharing.device_maps import DeviceMaps
-from kai.controllers.sharing.reservation_pod import Reservations
-from kai.controllers.sharing.reserving import GpuUser, SharedDevices
+from kai.controllers.pods.sharing.device_maps import DeviceMaps
+from kai.controllers.pods.sharing.reservation_pod import Reservations
+from kai.controllers.pods.sharing.reserving import GpuUser, SharedDevices
 
 NAMESPACE = "kai-resource-reservation"
 STAMP = "2026-01-01T00:00:00Z"
@@ -31,85 +29,55 @@ BOUND_AT_MOST = 2  # pods on a device
 STEPS = 400
 
 
-@dataclass
-class Stored:
-    """A pod at the API server. `device`: of a reservation, once its program has answered."""
-
-    name: str
-    uid: str
-    node: str = ""
-    groups: tuple[str, ...] = ()
-    phase: str = "Pending"
-    is_reservation: bool = False
-    device: str = ""
-
-    def shown(self) -> GpuUser:
-        return GpuUser(
-            *(self.name, self.uid, self.node, self.groups, self.phase),
-            is_reservation=self.is_reservation,
-            device=self.device,
-        )
+def user_of(pod: Object) -> GpuUser:
+    """As the feed of the engine shows it."""
+    metadata, labels = pod["metadata"], pod["metadata"].get("labels", {})
+    return GpuUser(
+        f"{metadata['namespace']}/{metadata['name']}",
+        metadata["uid"],
+        pod["spec"].get("nodeName", ""),
+        sorted(each for key, each in labels.items() if key.startswith(keys.GPU_GROUP_LABEL)),
+        pod["status"]["phase"],
+        is_leaving="deletionTimestamp" in metadata,
+        is_reservation=metadata["namespace"] == NAMESPACE,
+        device=metadata.get("annotations", {}).get(keys.RESERVED_DEVICE_ANNOTATION, ""),
+    )
 
 
-@dataclass
-class Server:
-    pods: dict[str, Stored] = field(default_factory=dict)
-    maps: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    stream: deque[GpuUser] = field(default_factory=deque)
-    numbers: int = 0
-    problems: list[str] = field(default_factory=list)
+class Server(ApiServer):
+    """An API server with users, kubelets and reservation programs. `pods`: by name."""
 
-    def put(self, pod: Stored) -> None:
-        self.pods[pod.name] = pod
-        self.stream.append(pod.shown())
+    def __init__(self) -> None:
+        super().__init__()
+        self.pods: dict[str, GpuUser] = {}
+        self.events = deque[GpuUser]()
+        self.listeners.append(self._changed)
+        self.numbers = 0
+        self.problems: list[str] = []
 
-    def delete(self, name: str) -> None:
-        if self.pods.pop(name, None) is not None:
-            self.stream.append(GpuUser(name))
-            self.maps = {key: each for key, each in self.maps.items() if each["pod"] != name}
+    def _changed(self, event: Event) -> None:
+        if event.kind == "Pod":
+            user = user_of(event.item)
+            if event.type == "DELETED":
+                del self.pods[user.name]
+                user = GpuUser(user.name)
+            else:
+                self.pods[user.name] = user
+            self.events.append(user)
 
-    def carry_out(self, write: Write) -> Outcome:
-        name = f"{write.namespace}/{write.name}"
-        body: Any = write.body
-        if write.kind == "ConfigMap":
-            return self._map(write, name, body)
-        if write.verb == "delete":
-            known = self.pods.get(name)
-            if known is None:
-                return Outcome(Result.GONE, 404)
-            if body["preconditions"]["uid"] != known.uid:
-                return Outcome(Result.CONFLICT, 409)
-            self.delete(name)
-            return Outcome(Result.DONE, 200)
-        if write.subresource == "binding":
-            return self._bind(name, body)
-        if name in self.pods:
-            return Outcome(Result.CONFLICT, 409, "AlreadyExists")
+    def create_pod(self) -> None:
         self.numbers += 1
-        group = body["metadata"]["labels"][keys.GPU_GROUP_LABEL]
-        uid, node = f"r{self.numbers}", body["spec"]["nodeName"]
-        self.put(Stored(name, uid, node, (group,), is_reservation=True))
-        return Outcome(Result.DONE, 201)
+        name = f"p{self.numbers}"
+        annotations = {keys.SHARED_GPU_CONFIG_MAP_ANNOTATION: f"{name}-shared"}
+        env = [{"name": keys.VISIBLE_DEVICES_ENV, "valueFrom": {"configMapKeyRef": {}}}]
+        metadata = {"namespace": "team", "name": name, "annotations": annotations}
+        spec = {"containers": [{"name": "main", "env": env}]}
+        status = {"phase": "Pending"}
+        self.put({"kind": "Pod", "metadata": metadata, "spec": spec, "status": status})
 
-    def _map(self, write: Write, name: str, body: Any) -> Outcome:
-        if write.verb == "delete":
-            return Outcome(Result.DONE if self.maps.pop(name, None) else Result.GONE)
-        if write.verb == "create" and name in self.maps:
-            return Outcome(Result.CONFLICT, 409, "AlreadyExists")
-        owner = body["metadata"]["ownerReferences"][0]
-        self.maps[name] = {**body.get("data", {}), "pod": f"{write.namespace}/{owner['name']}"}
-        return Outcome(Result.DONE, 201)
-
-    def _bind(self, name: str, body: Any) -> Outcome:
-        pod = self.pods.get(name)
-        if pod is None or pod.uid != body["metadata"]["uid"]:
-            return Outcome(Result.GONE, 404)
-        if pod.node:
-            return Outcome(Result.CONFLICT, 409)
-        labels = body["metadata"].get("labels", {})
-        pod.node, pod.groups = body["target"]["name"], tuple(sorted(labels.values()))
-        self.stream.append(pod.shown())
-        return Outcome(Result.DONE, 201)
+    def end_pod(self, name: str) -> None:
+        self.remove("Pod", *name.split("/"))
+        self.collect_garbage()
 
     # ---- kubelets and reservation programs -------------------------------------------------------
 
@@ -119,23 +87,22 @@ class Server:
             self.problems.append(f"a device of {node} is held twice: {held}")
         return [each for n in range(NODES[node]) if (each := f"{node}-{n}") not in held]
 
-    def run(self, pod: Stored) -> None:
-        """A kubelet starts a pod, or rejects it if no device is free."""
-        if not pod.node or pod.phase != "Pending":
-            return
-        holders = [
-            each
-            for each in self.pods.values()
-            if each.is_reservation and each.node == pod.node and each.phase == "Running"
-        ]
-        is_full = pod.is_reservation and len(holders) >= NODES[pod.node]
-        pod.phase = "Failed" if is_full else "Running"
-        self.stream.append(pod.shown())
-
-    def answer(self, pod: Stored) -> None:
-        if pod.is_reservation and pod.phase == "Running" and not pod.device:
-            pod.device = self.devices_of(pod.node)[0]
-            self.stream.append(pod.shown())
+    def run(self, pod: GpuUser) -> None:
+        """A kubelet ends a pod or starts it, or rejects it if no device is free; the program of a
+        reservation answers."""
+        if pod.is_leaving:
+            self.end_pod(pod.name)
+        elif pod.node and pod.phase == "Pending":
+            reservations = [each for each in self.pods.values() if each.is_reservation]
+            holders = [
+                each for each in reservations if each.node == pod.node and each.phase == "Running"
+            ]
+            is_full = pod.is_reservation and len(holders) >= NODES[pod.node]
+            phase = {"phase": "Failed" if is_full else "Running"}
+            self.change("Pod", *pod.name.split("/"), {"status": phase})
+        elif pod.is_reservation and pod.phase == "Running" and not pod.device:
+            device = {keys.RESERVED_DEVICE_ANNOTATION: self.devices_of(pod.node)[0]}
+            self.change("Pod", *pod.name.split("/"), {"metadata": {"annotations": device}})
 
     def wrong(self) -> list[str]:
         """The records that are wrong."""
@@ -147,7 +114,9 @@ class Server:
                 continue
             used |= set(pod.groups)
             devices = [held[each].device if each in held else "none" for each in pod.groups]
-            seen = self.maps[f"{pod.name}-shared-0"][keys.VISIBLE_DEVICES_ENV]
+            config = self.get("ConfigMap", *f"{pod.name}-shared-0".split("/"))
+            assert config is not None
+            seen = config["data"][keys.VISIBLE_DEVICES_ENV]
             if seen != ",".join(devices):
                 found.append(f"{pod.name} sees {seen}, and its device is {devices}")
         found += [f"{group} is reserved for nothing" for group in held if group not in used]
@@ -163,8 +132,8 @@ class Process:
         self.maps = DeviceMaps(self.devices.of)
         self.preparing = Preparing([self.devices, self.maps])
         self.binder = Binder(preparing=self.preparing)
-        server.stream.clear()
-        listed = [each.shown() for each in server.pods.values()]
+        server.events.clear()
+        listed = list(server.pods.values())
         self.known = {each.name: each for each in listed}
         self.flying: list[Write] = []
         self.reads: list[Read] = []
@@ -210,7 +179,7 @@ class Process:
                 continue
             place = self.place(chance)
             if place is None:
-                continue
+                break
             node, group = place
             self.groups[pod.name] = group
             spec = {
@@ -239,20 +208,6 @@ class Process:
         return chance.choice(found) if found else None
 
 
-def pod_of(server: Server, name: str) -> dict[str, Any] | None:
-    pod = server.pods.get(name)
-    if pod is None:
-        return None
-    namespace, _, own = name.partition("/")
-    prefix = {keys.SHARED_GPU_CONFIG_MAP_ANNOTATION: f"{own}-shared"}
-    container = {
-        "name": "main",
-        "env": [{"name": keys.VISIBLE_DEVICES_ENV, "valueFrom": {"configMapKeyRef": {}}}],
-    }
-    metadata = {"namespace": namespace, "name": own, "uid": pod.uid, "annotations": prefix}
-    return {"metadata": metadata, "spec": {"nodeName": pod.node, "containers": [container]}}
-
-
 class World:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -265,29 +220,26 @@ class World:
         self.now += chance.choice((0.01, 0.1, 1.0))
         what = chance.random()
         if what < 0.06 and not self.calm:
-            server.numbers += 1
-            server.put(Stored(f"team/p{server.numbers}", f"u{server.numbers}"))
+            server.create_pod()
         elif what < 0.10 and not self.calm and server.pods:
-            pod = chance.choice(sorted(server.pods))
-            if not server.pods[pod].is_reservation or chance.random() < 0.1:
-                server.delete(pod)
+            pod = server.pods[chance.choice(sorted(server.pods))]
+            if not pod.is_reservation or chance.random() < 0.1:
+                server.end_pod(pod.name)
         elif what < 0.11 and not self.calm:
             self.process = Process(server)  # the previous one was killed
-        elif what < 0.35 and server.stream:
-            process.take_in(self.now, server.stream.popleft())
+        elif what < 0.35 and server.events:
+            process.take_in(self.now, server.events.popleft())
         elif what < 0.65 and process.flying:
             self.send(process.flying.pop(self.next(process.flying)))
         elif what < 0.75 and process.reads:
             self.read(process.reads.pop(0))
         elif what < 0.85 and server.pods:
-            pod = server.pods[chance.choice(sorted(server.pods))]
-            server.run(pod)
-            server.answer(pod)
+            server.run(server.pods[chance.choice(sorted(server.pods))])
         elif what < 0.92:
             process.decide(self.now, chance)
         elif process.looks:
             binding = process.looks.pop(0)
-            found = pod_of(server, binding.pod)
+            found = server.get("Pod", *binding.pod.split("/"))
             process.do(self.now, process.binder.seen(self.now, binding, found))
         else:
             process.preparing.tick(self.now)
@@ -305,29 +257,20 @@ class World:
         if fate < 0.05:
             outcome = Outcome(Result.LOST)
         elif fate < 0.10:
-            self.server.carry_out(write)
+            self.server.send(write)
             outcome = Outcome(Result.LOST)
         elif fate < 0.15:
             outcome = Outcome(Result.FAILED, 503, "ServiceUnavailable", "busy")
         elif fate < 0.17:
             outcome = Outcome(Result.REFUSED, 403, "Forbidden", "policy says no")
         else:
-            outcome = self.server.carry_out(write)
+            outcome = self.server.send(write)
         steps = process.binder.answered(self.now, write, outcome)
         process.preparing.answered(self.now, write, outcome)
         process.do(self.now, steps)
 
     def read(self, read: Read) -> None:
-        found: Any
-        if read.name:
-            found = pod_of(self.server, f"{read.namespace}/{read.name}")
-        else:
-            group = read.selector.partition("=")[2]
-            found = [
-                {"metadata": {"namespace": NAMESPACE}}
-                for each in self.server.pods.values()
-                if each.is_reservation and each.groups == (group,)
-            ]
+        found = self.server.find(read)
         self.process.preparing.read(self.now, read, found)
         self.process.do(self.now, Steps())
 
@@ -338,12 +281,13 @@ def test_random_faults_end_in_a_consistent_state(seed: int) -> None:
     for _ in range(STEPS):
         world.step()
     world.calm = True
-    for _ in range(10 * STEPS):
+    for _ in range(6 * STEPS):
         world.step()
     assert world.server.wrong() == []
-    waits = [each.name for each in world.server.pods.values() if not each.node]
+    pods = world.server.pods.values()
+    waits = [each.name for each in pods if not each.node]
     room = BOUND_AT_MOST * sum(NODES.values())
-    bound = sum(1 for each in world.server.pods.values() if each.node and not each.is_reservation)
+    bound = sum(1 for each in pods if each.node and not each.is_reservation)
     assert not waits or bound == room, f"{waits} wait, and {bound} of {room} places are taken"
 
 
@@ -353,10 +297,10 @@ def test_no_state_remains_of_deleted_pods(seed: int) -> None:
     for _ in range(STEPS):
         world.step()
     world.calm = True
-    for name in sorted(world.server.pods):
-        if not world.server.pods[name].is_reservation:
-            world.server.delete(name)
-    for _ in range(10 * STEPS):
+    for pod in list(world.server.pods.values()):
+        if not pod.is_reservation:
+            world.server.end_pod(pod.name)
+    for _ in range(6 * STEPS):
         world.step()
     process = world.process
     assert world.server.pods == {}

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kai.api.writes import NOT_LEADING, Outcome, Read, Result, Write
+from fakes.played import Reserving
+from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.pods.decisions import Binding
-from kai.controllers.preparing import Given
-from kai.controllers.sharing.reservation_pod import Reservations, reservation_name
-from kai.controllers.sharing.reserving import LOOK_AGAIN_S, GpuUser, SharedDevices
+from kai.controllers.pods.sharing.reservation_pod import Reservations, reservation_name
+from kai.controllers.pods.sharing.reserving import LOOK_AGAIN_S, GpuUser, SharedDevices
 from kai.controllers.unshown import READ_AFTER_S
 
 DONE = Outcome(Result.DONE, 201)
@@ -37,38 +37,56 @@ def consumer(pod: str = "a", *groups: str, phase: str = "Running") -> GpuUser:
     return GpuUser(f"team/{pod}", f"uid-{pod}", node, groups or ("g",), phase)
 
 
-class Harness:
-    """The giver, and its last steps."""
+class Harness(Reserving):
+    """Shared devices, and the last steps."""
 
     def __init__(self, *users: GpuUser, acts: bool = True, copies_labels: bool = True) -> None:
+        super().__init__()
         self.now = 0.0
+        self.problems: list[str] = []
         reservations = Reservations(image="kai:1")
-        self.devices = SharedDevices(reservations, copies_labels=copies_labels)
-        self.given = self.devices.saw(0, users, acts=acts)
+        self.devices = SharedDevices(
+            self.courses, self.problems.append, reservations, copies_labels=copies_labels
+        )
+        self.devices.saw(users, acts=acts)
+        self.go_on()
+
+    def go_on(self) -> None:
+        self.ready.clear()
+        self.failed.clear()
+        self.given = self.steps(self.now)
 
     def give(self, *bindings: Binding, **pod: Any) -> None:
-        self.given = Given()
         for each in bindings:
-            given = self.devices.give(self.now, each, {"spec": pod})
-            self.given.writes += given.writes
-            self.given.ready += given.ready
-            self.given.failed += given.failed
+            self.start(self.devices, each, {"spec": pod})
+        self.courses.now = self.now
+        self.go_on()
 
     def saw(self, *users: GpuUser) -> None:
-        self.given = self.devices.saw(self.now, users, acts=True)
+        self.devices.saw(users, acts=True)
+        self.go_on()
 
     def gone(self, user: GpuUser) -> None:
         self.saw(GpuUser(user.name))
 
     def answer(self, outcome: Outcome, write: Write | None = None) -> None:
-        self.given = self.devices.answered(self.now, write or self.write, outcome)
+        write = write or self.write
+        self.ready.clear()
+        self.failed.clear()
+        self.given = self.answered(self.now, write, outcome)
+
+    def read(self, found: Any) -> None:
+        [read] = self.given.look
+        self.given = self.seen(self.now, read, found)
 
     def tick(self, now: float) -> None:
-        self.now = now
-        self.given = self.devices.tick(now)
+        self.now = self.courses.now = now
+        self.devices.tick()
+        self.go_on()
 
     def take_back(self, binding: Binding) -> None:
-        self.given = self.devices.take_back(binding)
+        super().take_back(binding)
+        self.go_on()
 
     @property
     def write(self) -> Write:
@@ -80,12 +98,8 @@ class Harness:
         return [f"{each.verb} {each.namespace}/{each.name}" for each in self.given.writes]
 
     @property
-    def ready(self) -> list[str]:
-        return [each.pod for each in self.given.ready]
-
-    @property
     def why(self) -> str:
-        [(_, why)] = self.given.failed
+        [why] = self.failed
         return why
 
 
@@ -141,7 +155,7 @@ def test_an_existing_reservation_is_waited_for() -> None:
     harness = Harness()
     harness.give(binding())
     harness.answer(THERE)
-    assert (harness.writes, harness.given.failed) == ([], [])
+    assert (harness.writes, harness.failed) == ([], [])
     harness.saw(reservation(device="GPU-7"))
     assert harness.ready == ["team/a"]
 
@@ -177,14 +191,14 @@ def test_the_timeout_starts_when_the_creation_is_sent() -> None:
     harness.tick(30)
     harness.give(binding("b"))
     harness.tick(60)
-    assert (harness.given.failed, harness.writes, harness.devices.next_tick()) == ([], [], None)
+    assert (harness.failed, harness.writes, harness.devices.next_tick()) == ([], [], None)
     harness.answer(DONE, created)
     harness.saw(reservation())
     assert harness.devices.next_tick() == 100
     harness.tick(99)
-    assert harness.given.failed == []
+    assert harness.failed == []
     harness.tick(100)
-    assert [each.pod for each, _ in harness.given.failed] == ["team/a", "team/b"]
+    assert len(harness.failed) == 2
 
 
 def test_an_accepted_reservation_that_no_watch_shows_is_looked_for() -> None:
@@ -193,9 +207,9 @@ def test_an_accepted_reservation_that_no_watch_shows_is_looked_for() -> None:
     harness.give(binding("a"))
     harness.answer(DONE)
     harness.tick(READ_AFTER_S)
-    [read] = harness.given.reads
+    [read] = harness.given.look
     assert (read.kind, read.namespace) == ("Pod", NAMESPACE)
-    harness.given = harness.devices.read(harness.now, read, [])
+    harness.read([])
     assert harness.writes == [CREATE]
     harness.answer(DONE)
     harness.saw(reservation(device="GPU-7"))
@@ -207,12 +221,11 @@ def test_an_accepted_reservation_that_exists_is_not_created_twice() -> None:
     harness.give(binding("a"))
     harness.answer(DONE)
     harness.tick(READ_AFTER_S)
-    [read] = harness.given.reads
     there = [{"metadata": {"namespace": NAMESPACE, "name": NAME}}]
-    harness.given = harness.devices.read(harness.now, read, there)
-    assert (harness.writes, harness.given.failed) == ([], [])
+    harness.read(there)
+    assert (harness.writes, harness.failed) == ([], [])
     harness.tick(30)
-    assert (harness.writes, harness.given.failed) == ([], [])
+    assert (harness.writes, harness.failed) == ([], [])
 
 
 def test_an_accepted_deletion_that_no_watch_shows_is_repeated() -> None:
@@ -253,7 +266,7 @@ def test_a_pod_with_its_device_does_not_time_out() -> None:
     harness.give(binding())
     harness.saw(reservation(device="GPU-7"))
     harness.tick(41)
-    assert (harness.given.failed, harness.writes) == ([], [])
+    assert (harness.failed, harness.writes) == ([], [])
 
 
 @pytest.mark.parametrize("outcome", [BUSY, LOST])
@@ -325,12 +338,14 @@ def test_a_bound_pod_that_the_watch_lacks_keeps_its_reservation() -> None:
     harness = Harness()
     harness.give(binding())
     harness.saw(reservation(device="GPU-7"))
-    harness.devices.keep(binding())
+    harness.keep(binding())
     harness.saw(reservation(device="GPU-7", is_leaving=False))
     assert harness.writes == []
-    harness.given = harness.devices.pod_gone(1, "team/a", "uid-of-another")
+    harness.devices.pod_gone("team/a", "uid-of-another")
+    harness.go_on()
     assert harness.writes == []
-    harness.given = harness.devices.pod_gone(1, "team/a", "uid-a")
+    harness.devices.pod_gone("team/a", "uid-a")
+    harness.go_on()
     assert harness.writes == [DELETE]
 
 
@@ -389,20 +404,23 @@ def test_orphans_of_an_earlier_process_are_deleted_after_all_lists() -> None:
     orphan = reservation("orphan", "GPU-1")
     harness = Harness(orphan, reservation("used", "GPU-2"), consumer("a", "used"), acts=False)
     assert harness.writes == []
-    harness.given = harness.devices.request_changed(0, "team/b", ["wanted"])
+    harness.devices.request_changed("team/b", ["wanted"])
+    harness.go_on()
     harness.saw(reservation("wanted", "GPU-3"))
     assert harness.writes == [f"delete {orphan.name}"]
 
 
 def test_a_finished_bind_request_releases_its_reservation() -> None:
     harness = Harness()
-    harness.devices.request_changed(0, "team/a", ["g"])
-    harness.devices.request_changed(0, "team/b", ["g"])
+    harness.devices.request_changed("team/a", ["g"])
+    harness.devices.request_changed("team/b", ["g"])
     harness.saw(reservation(device="GPU-7"))
     assert harness.writes == []
-    harness.given = harness.devices.request_changed(0, "team/a", [])
+    harness.devices.request_changed("team/a", [])
+    harness.go_on()
     assert harness.writes == []
-    harness.given = harness.devices.request_changed(0, "team/b", [])
+    harness.devices.request_changed("team/b", [])
+    harness.go_on()
     assert harness.writes == [DELETE]
 
 
@@ -412,11 +430,11 @@ def test_pods_of_an_unreserved_device_are_deleted() -> None:
     harness, one = held("a")
     harness.saw(consumer("waits", phase="Pending"))
     harness.gone(one)
-    [read] = harness.given.reads
+    [read] = harness.given.look
     assert (read.namespace, read.selector) == (NAMESPACE, "runai-gpu-group=g")
-    harness.given = harness.devices.read(0, read, [])
+    harness.read([])
     assert [f"{each.verb} {each.name}" for each in harness.given.writes] == ["delete a"]
-    assert harness.given.problems == [
+    assert harness.problems == [
         "Pod team/a is deleted: its GPU reservation on node n1 no longer exists"
     ]
 
@@ -424,14 +442,14 @@ def test_pods_of_an_unreserved_device_are_deleted() -> None:
 def test_a_reservation_missing_only_from_the_watch_deletes_no_pods() -> None:
     """A list shows pods in the order of their namespaces."""
     harness = Harness(consumer("a"))
-    [read] = harness.given.reads
     there = [{"metadata": {"namespace": NAMESPACE, "name": NAME}}]
-    harness.given = harness.devices.read(0, read, there)
+    harness.read(there)
     assert harness.writes == []
     harness.tick(LOOK_AGAIN_S)
-    assert [each.selector for each in harness.given.reads] == ["runai-gpu-group=g"]
+    [read] = harness.given.look
+    assert read.selector == "runai-gpu-group=g"
     harness.saw(reservation(device="GPU-7"))
-    harness.given = harness.devices.read(0, read, [])  # from before
+    harness.given = harness.seen(harness.now, read, [])  # from before
     assert harness.writes == []
 
 
@@ -464,12 +482,3 @@ def test_a_request_without_groups_fails() -> None:
     assert harness.devices.needs(one)
     harness.give(one)
     assert harness.why == "no SelectedGPUGroups for fractional pod: invalid binding request"
-
-
-def test_unrelated_reads_and_writes_are_ignored() -> None:
-    harness, _ = held()
-    assert harness.devices.read(0, Read("Pod", "team", "a"), None) == Given()
-    assert harness.devices.answered(0, Write(*_OTHER), DONE) == Given()
-
-
-_OTHER: Any = (0, "create", "Pod", "team", "a")

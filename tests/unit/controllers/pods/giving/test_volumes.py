@@ -9,8 +9,8 @@ from small_server import Harness, Object, SmallServer
 
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.pods.decisions import Binding
-from kai.controllers.volumes import VolumeGiver, volume_of
-from kai.controllers.volumes.matching import BIND_COMPLETED, SELECTED_NODE, claims_of
+from kai.controllers.pods.volumes import Volumes, volume_of
+from kai.controllers.pods.volumes.matching import BIND_COMPLETED, SELECTED_NODE, claims_of
 
 LOST = Outcome(Result.LOST)
 REFUSED = Outcome(Result.REFUSED, 403, "Forbidden", "policy says no")
@@ -85,48 +85,49 @@ class Store(Harness):
         server = SmallServer(node(), *objects)
 
         def volumes() -> Any:
-            kept = [o for (kind, _), o in server.objects.items() if kind == "PersistentVolume"]
-            return [each for each in map(volume_of, kept) if each is not None]
+            found = map(volume_of, server.all("PersistentVolume"))
+            return [each for each in found if each is not None]
 
-        super().__init__(server, VolumeGiver(volumes))
+        self.volumes = Volumes(volumes)
+        super().__init__(server, lambda: self.volumes)
         self.binds = True
 
     def wait(self, seconds: float = 30.0) -> None:
         """Lets time pass and answers all requests."""
         self.run()
         ends = self.now + seconds
-        while (due := self.giver.next_tick()) is not None and due <= ends and not self.ready:
+        while (due := self.courses.next()) is not None and due <= ends and not self.ready:
             self.now = due
             if self.binds:
                 self.bind()
-            self.take(self.giver.tick(due))
+            self.go_on()
             self.run()
         if not self.ready:
             self.now = ends
 
     def bind(self) -> None:
-        for (kind, _), item in list(self.server.objects.items()):
-            if kind == "PersistentVolume" and "claimRef" in item["spec"]:
+        for item in self.server.list("PersistentVolume"):
+            if "claimRef" in item["spec"]:
                 self.bind_to(item["spec"]["claimRef"]["name"], item["metadata"]["name"])
+        for item in self.server.list("PersistentVolumeClaim"):
             selected = item["metadata"].get("annotations", {}).get(SELECTED_NODE)
-            if kind == "PersistentVolumeClaim" and selected and "volumeName" not in item["spec"]:
+            if selected and "volumeName" not in item["spec"]:
                 name = f"pv-of-{item['metadata']['name']}"
                 self.server.put(volume(name, node=selected))
                 self.bind_to(item["metadata"]["name"], name)
 
     def bind_to(self, claim: str, volume: str) -> None:
-        item = self.server.objects["PersistentVolumeClaim", claim]
-        item["spec"]["volumeName"] = volume
-        item["metadata"]["annotations"][BIND_COMPLETED] = "yes"
-        self.server.put(item)
+        annotations = {"annotations": {BIND_COMPLETED: "yes"}}
+        patch = {"metadata": annotations, "spec": {"volumeName": volume}}
+        self.server.change("PersistentVolumeClaim", "team", claim, patch)
 
     def got(self, claim: str) -> str:
-        found = self.server.get("PersistentVolumeClaim", claim)
+        found = self.server.get("PersistentVolumeClaim", "team", claim)
         assert found is not None
         return str(found["spec"].get("volumeName", ""))
 
     def selected(self, claim: str) -> str | None:
-        found = self.server.get("PersistentVolumeClaim", claim)
+        found = self.server.get("PersistentVolumeClaim", "team", claim)
         assert found is not None
         value: str | None = found["metadata"]["annotations"].get(SELECTED_NODE)
         return value
@@ -146,7 +147,7 @@ def test_the_smallest_matching_volume_is_reserved_for_the_claim() -> None:
     assert (harness.ready, harness.failed) == (["team/p"], [])
     assert harness.got("data") == "c-fits"
     assert harness.server.did == ["patch PersistentVolume c-fits"]
-    kept = harness.server.get("PersistentVolume", "c-fits")
+    kept = harness.server.get("PersistentVolume", "", "c-fits")
     assert kept is not None
     assert kept["spec"]["claimRef"]["uid"] == "uid-data"
     assert kept["metadata"]["annotations"] == {"pv.kubernetes.io/bound-by-controller": "yes"}
@@ -237,13 +238,14 @@ def test_a_watch_event_starts_the_check_of_a_claim() -> None:
     harness.binds = False
     harness.begin(BINDING, pod("data"))
     harness.wait(30.0)
-    assert isinstance(harness.giver, VolumeGiver)
-    due = harness.giver.next_tick()
+    due = harness.courses.next()
     assert due is not None
-    harness.giver.changed(harness.now, "team", "other")
-    assert harness.giver.next_tick() == due > harness.now
-    harness.giver.changed(harness.now, "team", "data")
-    assert harness.giver.next_tick() == harness.now
+    harness.volumes.changed("team", "other")
+    harness.go_on()
+    assert (harness.work, harness.courses.next()) == ([], due)
+    harness.volumes.changed("team", "data")
+    harness.go_on()
+    assert [each.read.kind for each in harness.work] == ["PersistentVolumeClaim"]
 
 
 def test_a_claim_with_the_selected_node_is_waited_for() -> None:
@@ -281,9 +283,8 @@ def test_a_failing_provisioner_fails_the_binding() -> None:
     harness.binds = False
     harness.begin(BINDING, pod("data"))
     harness.wait(1.0)
-    item = harness.server.objects["PersistentVolumeClaim", "data"]
-    del item["metadata"]["annotations"][SELECTED_NODE]
-    harness.server.put(item)
+    reset = {"metadata": {"annotations": {SELECTED_NODE: None}}}
+    harness.server.change("PersistentVolumeClaim", "team", "data", reset)
     harness.wait(2.0)
     why = 'binding volumes: selectedNode annotation reset for PVC "data"'
     assert harness.failed == [failure("Bind", why)]
@@ -300,7 +301,7 @@ def test_a_claim_that_takes_too_long_is_released() -> None:
     assert harness.failed == [failure("Bind", why)]
     harness.take_back(BINDING)
     harness.run()
-    assert (harness.selected("data"), len(harness.giver)) == (None, 0)
+    assert (harness.selected("data"), len(harness)) == (None, 0)
 
 
 def test_a_claim_with_a_provisioned_volume_keeps_its_node() -> None:
@@ -310,7 +311,7 @@ def test_a_claim_with_a_provisioned_volume_keeps_its_node() -> None:
     harness.bind()
     harness.take_back(BINDING)
     harness.run()
-    assert (harness.selected("data"), harness.got("data"), len(harness.giver)) == (
+    assert (harness.selected("data"), harness.got("data"), len(harness)) == (
         "n1",
         "pv-of-data",
         0,
@@ -344,7 +345,7 @@ def test_a_failed_release_is_repeated_while_the_process_leads(
     harness.server.answers = answers
     harness.take_back(BINDING)
     harness.wait(2.0)
-    assert (harness.selected("data"), len(harness.giver)) == (left, 0)
+    assert (harness.selected("data"), len(harness)) == (left, 0)
 
 
 def test_a_volume_that_the_node_cannot_use_fails_the_binding() -> None:
@@ -407,14 +408,14 @@ def test_a_write_with_a_lost_answer_is_checked(is_done: bool) -> None:
     def lose(write: Write) -> None:
         if not harness.server.did:
             if is_done:
-                harness.server._carry_out(write)
+                harness.server.apply(write)
             harness.server.answers = [LOST]
 
     harness.between = lose
     harness.begin(BINDING, pod("data"))
     harness.wait()
     assert harness.ready == ["team/p"]
-    kept = [o for o in harness.server.objects.values() if "claimRef" in o.get("spec", {})]
+    kept = [o for o in harness.server.all("PersistentVolume") if "claimRef" in o["spec"]]
     assert len(kept) == 1
 
 
@@ -423,9 +424,8 @@ def test_a_volume_that_another_claim_got_first_is_not_used() -> None:
 
     def take(write: Write) -> None:
         if not harness.server.did:
-            item = harness.server.objects["PersistentVolume", "v1"]
-            item["spec"]["claimRef"] = {"namespace": "team", "name": "other", "uid": "x"}
-            harness.server.put(item)
+            other = {"claimRef": {"namespace": "team", "name": "other", "uid": "x"}}
+            harness.server.change("PersistentVolume", "", "v1", {"spec": other})
 
     harness.between = take
     harness.binds = False
@@ -441,6 +441,6 @@ def test_a_pod_that_is_bound_is_forgotten() -> None:
     harness = Store(LATE, claim("data", "late"))
     harness.begin(BINDING, pod("data"))
     harness.wait()
-    harness.giver.keep(BINDING)
+    harness.keep(BINDING)
     harness.take_back(BINDING)
-    assert (harness.work, len(harness.giver)) == ([], 0)
+    assert (harness.work, len(harness)) == ([], 0)

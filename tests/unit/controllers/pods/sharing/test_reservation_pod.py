@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kai.controllers.sharing import Reservations, reservation_name, reservation_pod
+from kai.controllers.pods.sharing import Reservations, reservation_name, reservation_pod
 
 TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists"}
 
