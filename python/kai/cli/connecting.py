@@ -29,7 +29,7 @@ def cluster_options(command: Command) -> Command:
 
 
 def scheduler_options(command: Command) -> Command:
-    """Adds the options that select a scheduler's pods and nodes, named as in Options."""
+    """Adds the options that select a scheduler's pods and nodes, named as in PlanningOptions."""
     for option in (
         click.option(
             "--queue-label-key",

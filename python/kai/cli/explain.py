@@ -83,7 +83,7 @@ def _read(
 
     from kai.api.extras import need_cluster_extra
     from kai.cli.work import named, patiently
-    from kai.service.options import Options
+    from kai.controllers.planning.options import PlanningOptions
 
     need_cluster_extra()
     from kai.k8s.client import Client
@@ -91,7 +91,7 @@ def _read(
 
     if options["config"] is not None:
         options["config"] = named("--config", options["config"])
-    chosen = Options(**options)
+    chosen = PlanningOptions(**options)
 
     async def read() -> pod_facts.PodFacts:
         async with await Client.connect(kubeconfig, context) as client:

@@ -74,12 +74,12 @@ def command(
 def _read(kubeconfig: str | None, context: str | None, options: dict[str, Any]) -> Cluster:
     """Reads all objects of a cluster; warns on standard error about those that it cannot read."""
     from kai.cli.work import Warner, named, patiently
+    from kai.controllers.planning.options import PlanningOptions
     from kai.live.connecting import read_once
-    from kai.service.options import Options
 
     if options["config"] is not None:
         options["config"] = named("--config", options["config"])
-    chosen = Options(**options)
+    chosen = PlanningOptions(**options)
     cluster = patiently(
         "reading",
         lambda: read_once(kubeconfig=kubeconfig, context=context, options=chosen, objects=True),

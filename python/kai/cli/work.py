@@ -111,12 +111,12 @@ class PlanArguments:
 
     def _clusters(self) -> Iterator[Cluster | InvalidInputError]:
         if self.is_live:
+            from kai.controllers.planning.options import PlanningOptions
             from kai.live.connecting import read_once
-            from kai.service.options import Options
 
             # A usage file takes precedence over the database of the configuration.
             config = named("--config", self.config) if self.config and not self.usage else None
-            options = Options(config=config, as_kai=self.as_kai)
+            options = PlanningOptions(config=config, as_kai=self.as_kai)
             cluster = read_once(kubeconfig=self.kubeconfig, context=self.context, options=options)
             yield cluster if self.now is None else cluster.at(self.now)
         else:

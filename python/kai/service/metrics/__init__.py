@@ -1,4 +1,4 @@
-"""The metrics of `kai run`, and the numbers of the planning thread."""
+"""The metrics of `kai run`."""
 
 from kai.service.metrics.metrics import Metrics
 
