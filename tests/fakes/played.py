@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kai.api.writes import Outcome, Read, Result, Write
-from kai.controllers.pods.bind_requests import Request, Target
 from kai.controllers.courses import Ask, Courses, Find, Overtaken, Send, Until
 from kai.controllers.grouper import Assignment, GroupChange
 from kai.controllers.pods import evicting
+from kai.controllers.pods.bind_requests import Request, Target
 from kai.controllers.pods.binder import RequestBinder
 from kai.controllers.pods.course import NotLeading, PodCourse, Refused, Reserver, Stage
 from kai.controllers.pods.decisions import Binding, Removal
@@ -47,8 +47,8 @@ class Steps:
 class Played:
     """Requests that were not answered yet, and the courses that wait for them."""
 
-    def __init__(self) -> None:
-        self.courses = Courses()
+    def __init__(self, courses: Courses | None = None) -> None:
+        self.courses = courses or Courses()
         self._sends: list[Send] = []
         self._finds: list[Find] = []
         self._asks: list[Ask] = []
@@ -106,8 +106,14 @@ class Played:
 class Scheduler(Played):
     """A scheduler role."""
 
-    def __init__(self, *, reservers: Sequence[Reserver] = (), **options: Any) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        *,
+        courses: Courses | None = None,
+        reservers: Sequence[Reserver] = (),
+        **options: Any,
+    ) -> None:
+        super().__init__(courses)
         self.pods = Pods(self.courses, reservers=reservers, **options)
         self.groups = self.pods.groups
 
@@ -138,9 +144,7 @@ class Scheduler(Played):
         self.pods.hold(nodes)
         return self.given_back(unsent)
 
-    def checked(
-        self, now: float, to_check: Iterable[Binding], broken: Iterable[int] = ()
-    ) -> Steps:
+    def checked(self, now: float, to_check: Iterable[Binding], broken: Iterable[int] = ()) -> Steps:
         gone = frozenset(broken)
         for binding in to_check:
             for ask in [each for each in self._asks if each.about is binding]:
@@ -167,6 +171,9 @@ class Scheduler(Played):
     @property
     def in_doubt(self) -> int:
         return self.pods.in_doubt
+
+    def held_back(self) -> list[str]:
+        return self.pods.held_back()
 
     # ---- BindRequests ----------------------------------------------------------------------------
 

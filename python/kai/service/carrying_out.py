@@ -20,21 +20,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kai.api.writes import Lane, Outcome, Result, Write
-from kai.controllers.pods.bind_requests import Request
-from kai.controllers.pods.claims import Claims
 from kai.controllers.courses import Ask, Courses, Find, Send
 from kai.controllers.grouper import Decided
 from kai.controllers.planning.lines import Line
+from kai.controllers.pods.bind_requests import Request
 from kai.controllers.pods.binder import RequestBinder
+from kai.controllers.pods.claims import Claims
 from kai.controllers.pods.course import Reserver
 from kai.controllers.pods.decisions import Binding
 from kai.controllers.pods.pods import WAIT_BEFORE_WRITING_S, Pods
 from kai.controllers.pods.results import Results
 from kai.controllers.pods.sharing.device_maps import DeviceMaps
 from kai.controllers.pods.sharing.reserving import GpuUser, SharedDevices
+from kai.controllers.pods.volumes import Volume, Volumes, volume_of
 from kai.controllers.unshown import BINDING
 from kai.controllers.verdicts import Event
-from kai.controllers.pods.volumes import Volume, Volumes, volume_of
 from kai.controllers.waits import earliest
 from kai.errors import KaiError
 from kai.k8s.answers import denial
@@ -215,20 +215,8 @@ class CarryingOut:
 
     def group(self, decided: Decided) -> None:
         """New pod groups, and pods that do not name theirs."""
-        groups = self.pods.groups
         self._courses.now = self._clock.monotonic()
-        for name in decided.withdrawn:
-            groups.withdraw(name)
-        assigned = {f"{each.pod.partition('/')[0]}/{each.group}" for each in decided.assignments}
-        for change in decided.groups:
-            if change.patch is None or groups.is_planned(change.name):
-                groups.add(change)
-                if change.patch is None and change.name not in assigned:
-                    groups.create(change.name)
-            else:
-                self.put(change.write())
-        for assignment in decided.assignments:
-            groups.assign(assignment)
+        self.pods.groups.take(decided)
 
     def hold(self, nodes: Collection[str]) -> None:
         """These nodes changed: unsent bindings to them wait until the next turn has checked

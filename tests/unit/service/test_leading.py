@@ -10,8 +10,8 @@ import pytest
 
 from fakes.clock import QuickClock
 from fakes.http_server import FakeApi, ok
-from kai.controllers.pods.decisions import Binding
 from kai.controllers.planning.turns import Turn
+from kai.controllers.pods.decisions import Binding
 from kai.service.log import Log
 from kai.service.options import Options
 from kai.service.service import Service

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from kai.api.writes import Lane, Outcome, Result, Write
-from kai.controllers.pods.decisions import Binding
-from kai.controllers.pods.decisions import Removal
 from kai.controllers.grouper import Assignment, Decided
 from kai.controllers.grouper.decisions import Problem
 from kai.controllers.planning.turns import Turn
+from kai.controllers.pods.decisions import Binding, Removal
 from kai.controllers.verdicts import Eviction
 from kai.service.collecting import Collecting
 from kai.service.measuring import Measuring, queue_sink

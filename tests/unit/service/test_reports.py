@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from kai.api.writes import NOT_LEADING, Lane, Outcome, Result, Write
-from kai.controllers.pods.decisions import Binding
 from kai.controllers.planning.lines import Line, LogLevel
 from kai.controllers.planning.turns import Turn
+from kai.controllers.pods.decisions import Binding
 from kai.k8s.clock import Clock
 from kai.service.log import Log
 from kai.service.reports import LINES_AT_ONCE, Reports

@@ -13,12 +13,12 @@ import pytest
 from fakes.clock import QuickClock
 from fakes.http_server import FakeApi, status
 from kai.api.writes import Lane, Outcome, Result, Write
-from kai.controllers.pods.decisions import Binding
 from kai.controllers.grouper import Reference
 from kai.controllers.planning.kinds import needed_by, watched_by
 from kai.controllers.planning.lines import Line
 from kai.controllers.planning.options import ROLES
 from kai.controllers.planning.statuses import Statuses
+from kai.controllers.pods.decisions import Binding
 from kai.controllers.unshown import READ_AFTER_S
 from kai.install import access
 from kai.k8s.answers import Denial, denial

@@ -18,7 +18,6 @@ from kai.api import keys
 from kai.api.reading import annotations_of
 from kai.api.writes import Outcome, Result, Write
 from kai.controllers import unshown, verdicts
-from kai.controllers.pods.bind_requests import Request, Target, pod_annotations, spec_of
 from kai.controllers.courses import Ask
 from kai.controllers.grouper import Assignment, Decided, GroupChange, Grouper
 from kai.controllers.planning.core import Core, not_used
@@ -31,6 +30,7 @@ from kai.controllers.planning.rejecting import Families, Rejections
 from kai.controllers.planning.seen import FeedSeen
 from kai.controllers.planning.statuses import Statuses
 from kai.controllers.planning.turns import Inputs, State, Turn
+from kai.controllers.pods.bind_requests import Request, Target, pod_annotations, spec_of
 from kai.controllers.pods.decisions import Binding, Removal
 from kai.controllers.unshown import Accepted, Unshown
 from kai.controllers.verdicts import Event, Eviction, Verdicts

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kai.api.writes import Outcome, Write
-from kai.controllers.pods.bind_requests import Request, Target
 from kai.controllers.courses import Ask
 from kai.controllers.grouper import Assignment, Decided, Reference, Rules
 from kai.controllers.planning.figures import Shares
 from kai.controllers.planning.lines import Line
+from kai.controllers.pods.bind_requests import Request, Target
 from kai.controllers.pods.decisions import Binding, Removal
 from kai.controllers.status import Sums
 from kai.controllers.unshown import Accepted

@@ -18,10 +18,10 @@ from typing import Any
 
 from kai.api.times import SECOND_NS, to_text
 from kai.api.writes import Read, Result, Write
-from kai.controllers.pods.bind_requests import Request, Target
-from kai.controllers.pods.bind_requests.values import FAILED, SUCCEEDED
 from kai.controllers.courses import Courses, Find, Overtaken, Send, Until
 from kai.controllers.pods import binder_texts as texts
+from kai.controllers.pods.bind_requests import Request, Target
+from kai.controllers.pods.bind_requests.values import FAILED, SUCCEEDED
 from kai.controllers.pods.carrier import Carrier, hold
 from kai.controllers.pods.course import (
     GivenUp,
@@ -38,10 +38,10 @@ from kai.controllers.pods.decisions import Binding
 from kai.controllers.pods.pods import is_on_node
 from kai.controllers.pods.results import Results
 from kai.controllers.pods.sharing.labels import gpu_labels
+from kai.controllers.pods.volumes.matching import claims_of
 from kai.controllers.unshown import READ_AFTER_S
 from kai.controllers.verdicts import Condition, binder_event, bound_to, not_bound, orders
 from kai.controllers.verdicts.written import is_another
-from kai.controllers.pods.volumes.matching import claims_of
 
 
 class Again(Exception):
@@ -49,10 +49,10 @@ class Again(Exception):
 
 
 class RequestCourse(PodCourse):
-    """`until_known`: it waits for the planning thread. `attempts`: failures so far. `status`: the status
-    that its BindRequest needs and does not have yet. `condition`: that of its pod; `has_condition`:
-    the one that the pod has, as far as is known. `reads_first`: the watch has not shown what became
-    of the last try."""
+    """`until_known`: it waits for the planning thread. `attempts`: failures so far. `status`: the
+    status that its BindRequest needs and does not have yet. `condition`: that of its pod;
+    `has_condition`: the one that the pod has, as far as is known. `reads_first`: the watch has not
+    shown what became of the last try."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(_binding_of(request, request.owner, False))

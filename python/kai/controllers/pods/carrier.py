@@ -2,7 +2,7 @@
 
     carrier = Carrier(courses, reservers, way, results)
     await carrier.reserve(course)      # raises Refused, NotWaiting
-    await carrier.bind(course)         # until a fact shows that it is bound; raises Refused, GivenUp
+    await carrier.bind(course)         # until it is bound; raises Refused, GivenUp
     await carrier.undo(course)         # if it is not
 
 A request without an answer may have been applied, or may still be: it can be under way even when

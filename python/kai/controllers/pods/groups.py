@@ -1,8 +1,7 @@
 """Pod groups that exist only in memory, and the pods that do not name theirs yet.
 
     groups = Groups(courses, results)
-    groups.add(change)                       # planned: created when a pod is bound or waits
-    groups.assign(now, assignment)           # a pod that does not name its group
+    groups.take(decided)                     # planned: created when a pod is bound or waits
     await groups.exist(course, stamp)        # before the pod is bound; raises Refused
     write = groups.with_name(write)          # a status that also names the group; None: it follows
 
@@ -22,7 +21,7 @@ from typing import Any
 from kai.api import keys
 from kai.api.writes import Outcome, Result, Write
 from kai.controllers.courses import Courses, Fact, Send, Until
-from kai.controllers.grouper import Assignment, GroupChange
+from kai.controllers.grouper import Assignment, Decided, GroupChange
 from kai.controllers.pods.course import PodCourse, Refused, answer_of, wait_of
 from kai.controllers.pods.decisions import Binding
 from kai.controllers.pods.results import Results
@@ -83,6 +82,21 @@ class Groups:
 
     def is_planned(self, group: str) -> bool:
         return group in self._groups
+
+    def take(self, decided: Decided) -> None:
+        """Decisions of the grouper."""
+        for name in decided.withdrawn:
+            self.withdraw(name)
+        assigned = {f"{each.pod.partition('/')[0]}/{each.group}" for each in decided.assignments}
+        for change in decided.groups:
+            if change.patch is not None and not self.is_planned(change.name):
+                self._courses.start(_send(change.write()))
+                continue
+            self.add(change)
+            if change.patch is None and change.name not in assigned:
+                self.create(change.name)
+        for assignment in decided.assignments:
+            self.assign(assignment)
 
     def add(self, change: GroupChange) -> None:
         """A group in the plan, which is created when one of its pods is bound or waits; or a patch

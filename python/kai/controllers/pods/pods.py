@@ -19,9 +19,9 @@ from typing import Literal
 
 from kai.api import keys
 from kai.api.writes import Read, Write
+from kai.controllers.courses import Ask, Courses, Fact, Find, Overtaken, Send, Until
 from kai.controllers.pods import bind_requests
 from kai.controllers.pods.bind_requests import Request
-from kai.controllers.courses import Ask, Courses, Fact, Find, Overtaken, Send, Until
 from kai.controllers.pods.carrier import Carrier, hold
 from kai.controllers.pods.course import (
     GivenUp,

@@ -16,8 +16,8 @@ from collections.abc import Collection
 
 from kai.api.refusals import refusal
 from kai.api.writes import Result
-from kai.controllers.pods.bind_requests.values import SUCCEEDED, Request, Target, deletion
 from kai.controllers.courses import Courses, Send
+from kai.controllers.pods.bind_requests.values import SUCCEEDED, Request, Target, deletion
 from kai.controllers.pods.course import Troubles
 from kai.controllers.pods.decisions import Binding
 from kai.controllers.pods.results import Results

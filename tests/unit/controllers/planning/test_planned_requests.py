@@ -7,8 +7,8 @@ from typing import Any
 from planner_world import World, group, node, pod
 
 from kai.api.keys import LAST_START_ANNOTATION as LAST_START
-from kai.controllers.pods.bind_requests import Request, Target
 from kai.controllers.planning.kinds import needed_by
+from kai.controllers.pods.bind_requests import Request, Target
 
 
 def bind_request(name: str, node: str) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,9 +11,8 @@ from planner_world import START_NS, World, node, pod, queue
 
 from fakes.api_server import ApiServer, Object
 from fakes.clock import VirtualClock
-from kai.api.writes import Lane, Outcome, Result, Write
-from kai.controllers.binding import Binder
-from kai.controllers.bindings import Binding, Steps
+from fakes.played import Scheduler, Steps
+from kai.api.writes import Lane, Outcome, Read, Result, Write
 from kai.controllers.grouper import Reference
 from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.planning.turns import Turn
@@ -84,10 +82,10 @@ class Run:
     """`kai run` without its event loop: what Service does between planner and binder."""
 
     def __init__(self, server: Server) -> None:
-        self.server, self.binder = server, Binder()
+        self.server, self.played = server, Scheduler()
         self.world = World(OPTIONS, **lists(server))
         self.writes: list[Write] = []
-        self.looks: list[Binding] = []
+        self.looks: list[Read] = []
         self.answers: list[tuple[Write, Outcome]] = []
         self.owners: list[tuple[Reference, Any]] = []
         self.steps, self.looked_at = Steps(), list[bytes]()
@@ -117,49 +115,35 @@ class Run:
             bound=steps.bound,
             failed=steps.failed,
             evicted=steps.evicted,
-            held_back=self.binder.held_back(),
+            held_back=self.played.held_back(),
         )
         self.owners.clear()
         self.answers.clear()
         for kind, name, uid in turn.gone:
             if kind == "Pod":
-                self.binder.pod_gone(name, uid)
+                self.played.pod_gone(name, uid)
         for reference in turn.grouped.needs:
             found = self.server.get(reference.kind, "team", reference.name)
             if found is not None and reference.uid and found["metadata"]["uid"] != reference.uid:
                 found = None
             self.owners.append((reference, found))
-        self.take(turn)
-        self.do(self.binder.begin(self.now, "2027-01-15T08:00:00Z", turn.bindings, turn.removals))
-        self.do(self.binder.tick(self.now))
+        self.played.courses.now = self.now
+        self.played.groups.take(turn.grouped)
+        self.do(self.played.begin(self.now, "2027-01-15T08:00:00Z", turn.bindings, turn.removals))
+        self.do(self.played.tick(self.now))
         return turn
-
-    def take(self, turn: Turn) -> None:
-        decided = turn.grouped
-        for name in decided.withdrawn:
-            self.binder.withdraw(name)
-        assigned = {f"team/{each.group}" for each in decided.assignments}
-        for change in decided.groups:
-            if change.patch is None or self.binder.is_planned(change.name):
-                self.binder.add_group(change)
-                if change.patch is None and change.name not in assigned:
-                    self.binder.create(change.name)
-            else:
-                self.writes.append(change.write())
-        for assignment in decided.assignments:
-            self.binder.assign(self.now, assignment)
 
     def do(self, steps: Steps) -> None:
         self.writes += steps.writes
-        self.looks += [binding for binding, _ in steps.look]
-        self.steps.add(replace(steps, writes=[], look=[]))
+        self.looks += steps.look
+        for name in ("forget", "bound", "failed", "evicted"):
+            getattr(self.steps, name).extend(getattr(steps, name))
 
     def answer(self, *, faults: bool = True) -> None:
         """The API server gets the next write, or a doubtful pod is read."""
         if self.looks:
-            binding = self.looks.pop(0)
-            found = self.server.get("Pod", *binding.pod.split("/"))
-            self.do(self.binder.seen(self.now, binding, found))
+            read = self.looks.pop(0)
+            self.do(self.played.seen(self.now, read, self.server.find(read)))
         if not self.writes:
             return
         write, fate = self.writes.pop(0), self.server.chance.random()
@@ -169,7 +153,7 @@ class Run:
             if faults and fate > 0.9 and write.verb == "create":
                 outcome = LOST
         self.answers.append((write, outcome))
-        self.do(self.binder.answered(self.now, write, outcome))
+        self.do(self.played.answered(self.now, write, outcome))
 
     def known(self) -> Object:
         """The state that the next plan depends on."""
@@ -232,8 +216,8 @@ def test_any_sequence_of_creations_and_deletions_ends_as_a_fresh_start(seed: int
     assert run.known() == fresh.known()
     state = run.world.planner.state()
     assert (state.groups, state.assigned) == ({}, {})
-    assert not any(run.binder.is_planned(name) for name in run.known()["groups"])
-    assert run.binder._groups == {}
+    assert not any(run.played.groups.is_planned(name) for name in run.known()["groups"])
+    assert run.played.groups._groups == {}
 
 
 def test_the_group_of_a_pod_that_goes_at_once_goes_with_it() -> None:
@@ -252,4 +236,6 @@ def test_the_group_of_a_pod_that_goes_at_once_goes_with_it() -> None:
     run.turn(0.3)
     assert run.known() == {"groups": {}, "waiting": 0, "pods": {}, "assumed": [[], []]}
     assert run.world.planner.state().groups == {}
-    assert all(each.is_withdrawn for each in run.binder._groups.values()), "creations are under way"
+    assert all(each.is_withdrawn for each in run.played.groups._groups.values()), (
+        "creations are under way"
+    )

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 from planner_world import READY, World, group, node, places, pod, queue, victims
 
+from fakes.played import Scheduler
 from kai.api import keys
 from kai.api.kinds import LISTS
-from kai.controllers.pods.bind_requests import pod_annotations, spec_of
-from kai.controllers.binding import Binder, Binding
-from kai.controllers.pods.decisions import Removal
+from kai.controllers.courses import Ask
 from kai.controllers.planning.kinds import WATCHED
 from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.planning.turns import Turn
+from kai.controllers.pods.bind_requests import pod_annotations, spec_of
+from kai.controllers.pods.decisions import Binding, Removal
 from kai.engine.values import Bind, NumaZone
 from kai.verify import default_cases, read_cases
 
@@ -29,6 +30,10 @@ def two_bound() -> tuple[World, list[Binding]]:
     assert [each.node for each in bindings] == ["n1", "n1"]
     world.changed.clear()
     return world, bindings
+
+
+def asks(bindings: list[Binding]) -> list[Ask]:
+    return [Ask(each) for each in bindings]
 
 
 def test_a_heartbeat_does_not_change_a_node() -> None:
@@ -56,8 +61,8 @@ def test_bindings_to_a_node_that_becomes_unusable_are_planned_again(
     world.event(what[0], "Node", what[1])
     places_now = places(world.turn())
     assert world.changed == ["n1"]
-    turn = world.turn(to_check=bindings)
-    assert turn.to_check == bindings
+    turn = world.turn(to_check=asks(bindings))
+    assert [each.about for each in turn.to_check] == bindings
     assert list(turn.broken) == [each.assumption for each in bindings]
     assert {**places_now, **places(turn)} == {"team/a": "n2", "team/b": "n2"}
 
@@ -67,7 +72,7 @@ def test_a_pod_of_another_scheduler_displaces_only_the_later_binding() -> None:
     world.event("ADDED", "Pod", pod("ds", "", on="n1", scheduler="default-scheduler"))
     world.turn()
     assert world.changed == ["n1"]
-    turn = world.turn(to_check=bindings)
+    turn = world.turn(to_check=asks(bindings))
     assert list(turn.broken) == [bindings[1].assumption]
     assert places(turn) == {"team/b": "n2"}
 
@@ -77,7 +82,7 @@ def test_a_valid_binding_is_not_decided_again() -> None:
     world.event("MODIFIED", "Node", node("n1", taints=[{"key": "k", "effect": "PreferNoSchedule"}]))
     world.turn()
     assert world.changed == ["n1"]
-    turn = world.turn(to_check=bindings)
+    turn = world.turn(to_check=asks(bindings))
     assert (list(turn.broken), turn.bindings) == ([], [])
 
 
@@ -356,12 +361,12 @@ def test_a_fraction_waits_for_its_device_and_keeps_its_room() -> None:
     [binding] = world.turn().bindings
     assert binding.annotations[keys.RECEIVED_TYPE_ANNOTATION] == "Fraction"
     assert binding.needs == ["a part of a GPU"]
-    binder = Binder()
-    steps = binder.begin(0.0, "", [binding], [])
+    played = Scheduler()
+    steps = played.begin(0.0, "", [binding], [])
     assert steps.writes == []
     assert steps.failed == [(binding, "kai does not support a part of a GPU yet")]
-    assert binder.tick(0.9).forget == []
-    assert binder.tick(1.0).forget == [binding.assumption]
+    assert played.tick(0.9).forget == []
+    assert played.tick(1.0).forget == [binding.assumption]
 
 
 # ---- the end -------------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from made import request
-from fakes.played import Binder, Steps
 
+from fakes.played import Binder, Steps
 from kai.api import keys
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.pods.bind_requests import Request, Target

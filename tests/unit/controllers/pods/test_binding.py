@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fakes.played import Scheduler, Steps
 
+from fakes.played import Scheduler, Steps
 from kai.api import keys
 from kai.api.refusals import Refusal
 from kai.api.writes import NOT_LEADING, Lane, Outcome, Read, Result, Write

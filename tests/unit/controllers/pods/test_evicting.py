@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from fakes.played import Evictor, Steps
-
 from kai.api.writes import Outcome, Result, Write
 from kai.controllers.pods.decisions import Removal
 from kai.controllers.verdicts import Eviction

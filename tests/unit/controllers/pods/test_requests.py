@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from made import request
-from fakes.played import Scheduler, Steps
 
 import kai
+from fakes.played import Scheduler, Steps
 from kai.api import keys
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
-from kai.controllers.pods.bind_requests import Request, Target, spec_of
 from kai.controllers.grouper import GroupChange
+from kai.controllers.pods.bind_requests import Request, Target, spec_of
 from kai.controllers.pods.decisions import Binding
 from kai.engine.claims import Device
 from kai.engine.values import Bind, NumaZone

@@ -1,116 +1,98 @@
-"""Pods are prepared before they are bound, by one giver after the other."""
+"""Pods get what they need before they are bound, one thing after the other."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from kai.api.writes import Lane, Outcome, Read, Result, Write
-from kai.controllers.binding import Binder
-from kai.controllers.bindings import Binding, Steps
-from kai.controllers.preparing import Given, Giver, Pod, Preparing
+from fakes.played import Scheduler, Steps
+from kai.api.writes import NOT_LEADING, Lane, Outcome, Read, Result, Write
+from kai.controllers.courses import Send
+from kai.controllers.pods.course import Pod, PodCourse, Refused, check_lease
+from kai.controllers.pods.decisions import Binding
 from kai.controllers.progress import SLOW_S
 
 DONE = Outcome(Result.DONE, 201)
 REFUSED = Outcome(Result.REFUSED, 403, "Forbidden", "policy says no")
 LOST = Outcome(Result.LOST)
+GONE = Outcome(Result.GONE, 404)
 STAMP = "2026-01-01T00:00:00Z"
 
 
-class FakeGiver:
-    """A giver in its simplest form: one write for each thing."""
+class Things:
+    """A reserver in its simplest form: one write for each thing. `reserved` and `kept`: pods."""
 
     def __init__(self, what: str, key: str) -> None:
         self.what, self.key = what, key
-        self.given: list[str] = []
+        self.reserved: list[str] = []
         self.kept: list[str] = []
-        self.due: float | None = None
-        self.next: Binding | None = None  # gets the thing that is taken back
 
     def needs(self, binding: Binding) -> bool:
         return self.key in binding.spec
 
-    def give(self, now: float, binding: Binding, pod: Pod) -> Given:
-        assert pod["metadata"]["uid"] == binding.uid
-        self.given.append(binding.pod)
-        return Given(writes=[self.write("create", binding)])
+    def step(self, course: PodCourse, pod: Pod) -> Thing:
+        assert pod["metadata"]["uid"] == course.binding.uid
+        return Thing(self, course)
 
-    def answered(self, now: float, write: Write, outcome: Outcome) -> Given:
-        owner, binding = write.about if isinstance(write.about, tuple) else (None, None)
-        if owner is not self or binding is None or write.verb == "delete":
-            return Given()
-        if outcome.result is Result.DONE:
-            return Given(ready=[binding])
-        return Given(failed=[(binding, f"no {self.what}: {outcome.message}")])
 
-    def read(self, now: float, read: Read, found: Any) -> Given:
-        return Given()
+class Thing:
+    def __init__(self, things: Things, course: PodCourse) -> None:
+        self.things, self.course = things, course
+        self.pod = course.binding.pod
 
-    def waits_for(self, binding: Binding) -> str:
-        return f"{self.what} of {binding.own_name}"
+    async def reserve(self) -> None:
+        self.things.reserved.append(self.pod)
+        outcome = await Send(self.write("create"))
+        if outcome.result is not Result.DONE:
+            raise Refused(f"no {self.things.what}: {outcome.message}")
 
-    def take_back(self, binding: Binding) -> Given:
-        self.given.remove(binding.pod)
-        ready = [] if self.next is None else [self.next]
-        return Given(writes=[self.write("delete", binding)], ready=ready)
+    async def unreserve(self) -> None:
+        outcome = await Send(self.write("delete"))
+        check_lease(outcome)
+        self.things.reserved.remove(self.pod)
 
-    def keep(self, binding: Binding) -> None:
-        self.kept.append(binding.pod)
+    def keep(self) -> None:
+        self.things.kept.append(self.pod)
 
-    def tick(self, now: float) -> Given:
-        return Given()
+    @property
+    def waits_for(self) -> str:
+        return f"{self.things.what} of {self.course.binding.own_name}"
 
-    def next_tick(self) -> float | None:
-        return self.due
-
-    def write(self, verb: Any, binding: Binding) -> Write:
-        return Write(Lane.BINDING, verb, "ConfigMap", "team", self.key, about=(self, binding))
+    def write(self, verb: Any) -> Write:
+        return Write(Lane.BINDING, verb, "ConfigMap", "team", self.things.key, about=self.course)
 
 
 class Harness:
-    """A binder that binds directly, and its sent writes."""
+    """A scheduler that binds directly, and its writes and reads without an answer."""
 
     def __init__(self) -> None:
-        self.first = FakeGiver("a part of a GPU", "selectedGPUGroups")
-        self.second = FakeGiver("resource claims", "resourceClaimAllocations")
-        givers: list[Giver] = [self.first, self.second]
-        self.preparing = Preparing(givers)
-        self.binder = Binder(preparing=self.preparing)
+        self.first = Things("a part of a GPU", "selectedGPUGroups")
+        self.second = Things("resource claims", "resourceClaimAllocations")
+        self.played = Scheduler(reservers=[self.first, self.second])
         self.sent: list[Write] = []
         self.reads: list[Read] = []
         self.steps = Steps()
 
     def take(self, steps: Steps) -> None:
-        """Until no steps follow, as in the service."""
         self.steps = steps
         self.sent += steps.writes
-        while True:
-            prepared = self.preparing.take()
-            self.sent += prepared.writes
-            self.reads += prepared.reads
-            if not prepared.has_bindings:
-                return
-            more = self.binder.prepared(0, prepared)
-            self.sent += more.writes
-            self.steps.add(more)
+        self.reads += steps.look
 
     def begin(self, *bindings: Binding) -> None:
-        self.take(self.binder.begin(0, STAMP, bindings, ()))
+        self.take(self.played.begin(0, STAMP, bindings, ()))
 
     def look(self, pod: dict[str, Any] | None) -> None:
-        self.preparing.read(0, self.reads.pop(0), pod)
-        self.take(Steps())
+        self.take(self.played.seen(0, self.reads.pop(0), pod))
 
     def tick(self, now: float) -> list[str]:
         """The messages of events."""
-        self.preparing.tick(now)
-        self.take(Steps())
+        self.take(self.played.tick(now))
         return [each.message for each in self.steps.events]
 
-    def answer(self, outcome: Outcome = DONE) -> None:
-        write = self.sent.pop(0)
-        steps = self.binder.answered(0, write, outcome)
-        self.preparing.answered(0, write, outcome)
-        self.take(steps)
+    def answer(self, outcome: Outcome = DONE, now: float = 0) -> None:
+        self.take(self.played.answered(now, self.sent.pop(0), outcome))
+
+    def gone(self) -> None:
+        self.take(self.played.pod_gone("team/a-0", "uid-a-0"))
 
     @property
     def kinds(self) -> list[str]:
@@ -129,7 +111,18 @@ def pod(name: str = "a-0", node: str = "", **metadata: Any) -> dict[str, Any]:
     }
 
 
-def test_givers_run_in_order_before_the_pod_is_bound() -> None:
+def reserved() -> Harness:
+    """The request that binds the pod was sent."""
+    harness = Harness()
+    harness.begin(binding())
+    harness.look(pod())
+    harness.answer()
+    harness.answer()
+    assert harness.kinds == ["create binding"]
+    return harness
+
+
+def test_steps_run_in_order_before_the_pod_is_bound() -> None:
     harness = Harness()
     harness.begin(binding())
     assert (harness.kinds, [each.name for each in harness.reads]) == ([], ["a-0"])
@@ -142,22 +135,22 @@ def test_givers_run_in_order_before_the_pod_is_bound() -> None:
     harness.answer()
     assert [each.pod for each in harness.steps.bound] == ["team/a-0"]
     assert harness.first.kept == harness.second.kept == ["team/a-0"]
-    assert len(harness.preparing) == 0
+    assert harness.played.under_way == 0
 
 
-def test_a_pod_without_givers_is_bound_at_once() -> None:
+def test_a_pod_without_needs_is_bound_at_once() -> None:
     harness = Harness()
     harness.begin(binding(receivedResourceType="Regular"))
     assert (harness.kinds, harness.reads) == (["create binding"], [])
 
 
-def test_a_need_without_a_giver_is_the_reason() -> None:
-    binder = Binder(preparing=Preparing([FakeGiver("a part of a GPU", "selectedGPUGroups")]))
-    steps = binder.begin(0, STAMP, [binding()], ())
+def test_a_need_without_a_reserver_is_the_reason() -> None:
+    played = Scheduler(reservers=[Things("a part of a GPU", "selectedGPUGroups")])
+    steps = played.begin(0, STAMP, [binding()], ())
     assert [why for _, why in steps.failed] == ["kai does not support resource claims yet"]
 
 
-def test_a_failing_giver_fails_the_binding_and_undoes_the_earlier_givers() -> None:
+def test_a_failing_step_fails_the_binding_and_undoes_the_earlier_ones_last() -> None:
     harness = Harness()
     harness.begin(binding())
     harness.look(pod())
@@ -165,41 +158,48 @@ def test_a_failing_giver_fails_the_binding_and_undoes_the_earlier_givers() -> No
     harness.answer(REFUSED)
     [(_, why)] = harness.steps.failed
     assert why == "no resource claims: policy says no"
-    assert harness.kinds == ["delete resourceClaimAllocations", "delete selectedGPUGroups"]
-    assert harness.first.given == harness.second.given == []
-
-
-def test_a_refused_binding_undoes_all_givers() -> None:
-    harness = Harness()
-    harness.begin(binding(selectedGPUGroups=["g"]))
-    harness.look(pod())
+    assert harness.kinds == ["delete resourceClaimAllocations"]
     harness.answer()
-    harness.answer(REFUSED)
     assert harness.kinds == ["delete selectedGPUGroups"]
+    harness.answer()
+    assert harness.first.reserved == harness.second.reserved == []
+
+
+def test_a_refused_binding_undoes_all_steps() -> None:
+    harness = reserved()
+    harness.answer(REFUSED)
+    harness.answer()
+    harness.answer()
+    assert harness.first.reserved == harness.second.reserved == []
 
 
 def test_a_binding_in_doubt_keeps_its_resources_and_is_sent_again_unchanged() -> None:
-    harness = Harness()
-    harness.begin(binding(selectedGPUGroups=["g"]))
-    harness.look(pod())
-    harness.answer()
+    harness = reserved()
     harness.answer(LOST)
-    [(doubted, kind)] = harness.steps.look
-    assert kind == "Pod"
-    harness.take(harness.binder.seen(0, doubted, pod()))
+    assert [each.kind for each in harness.reads] == ["Pod"]
+    harness.look(pod())
     assert harness.kinds == ["create binding"]
-    assert harness.first.given == ["team/a-0"]
+    assert harness.first.reserved == harness.second.reserved == ["team/a-0"]
 
 
-def test_a_pod_deleted_while_it_is_prepared_is_dropped() -> None:
+def test_a_pod_deleted_while_a_step_is_under_way_is_undone_after_the_answer() -> None:
     harness = Harness()
     harness.begin(binding())
     harness.look(pod())
-    harness.binder.pod_gone("team/a-0", "uid-a-0")
-    harness.take(Steps())
-    assert harness.kinds == ["create selectedGPUGroups", "delete selectedGPUGroups"]
-    harness.answer()  # the creation was under way
+    harness.gone()
+    assert harness.kinds == ["create selectedGPUGroups"]
+    harness.answer()
     assert harness.kinds == ["delete selectedGPUGroups"]
+    harness.answer()
+    assert (harness.kinds, harness.first.reserved, harness.steps.forget) == ([], [], [])
+
+
+def test_a_pod_deleted_while_it_is_read_has_nothing_to_undo() -> None:
+    harness = Harness()
+    harness.begin(binding())
+    harness.gone()
+    harness.look(pod())
+    assert (harness.kinds, harness.played.under_way) == ([], 0)
 
 
 def test_a_deleted_or_bound_pod_is_not_bound_again() -> None:
@@ -209,7 +209,7 @@ def test_a_deleted_or_bound_pod_is_not_bound_again() -> None:
         harness.look(found)
         assert harness.kinds == []
         assert len(harness.steps.bound) == bound
-        assert len(harness.preparing) == 0
+        assert harness.played.under_way == 0
 
 
 def test_a_node_that_changes_is_checked_before_the_pod_is_bound() -> None:
@@ -217,40 +217,97 @@ def test_a_node_that_changes_is_checked_before_the_pod_is_bound() -> None:
     first = binding(selectedGPUGroups=["g"])
     harness.begin(first)
     harness.look(pod())
-    harness.preparing.hold({"n1"})
+    harness.take(harness.played.hold({"n1"}))
     harness.answer()
     assert (harness.kinds, harness.steps.to_check) == ([], [first])
-    harness.take(harness.binder.checked(0, STAMP, [first], ()))
-    assert harness.kinds == ["create binding"]  # it is prepared already
+    harness.take(harness.played.checked(0, [first]))
+    assert harness.kinds == ["create binding"]
 
 
-def test_a_node_that_no_longer_fits_undoes_the_givers() -> None:
+def test_a_node_that_no_longer_fits_undoes_the_steps() -> None:
     harness = Harness()
     first = binding(selectedGPUGroups=["g"])
     harness.begin(first)
     harness.look(pod())
-    harness.preparing.hold({"n1"})
+    harness.take(harness.played.hold({"n1"}))
     harness.answer()
-    harness.take(harness.binder.checked(0, STAMP, [first], [first.assumption]))
-    assert harness.kinds == ["delete selectedGPUGroups"]
+    harness.take(harness.played.checked(0, [first], [first.assumption]))
+    assert (harness.kinds, harness.steps.forget) == (["delete selectedGPUGroups"], [])
 
 
-def test_resources_released_by_one_pod_serve_another() -> None:
+# ---- rules of courses ----------------------------------------------------------------------------
+
+
+def test_the_next_course_of_a_pod_starts_when_the_one_before_is_undone() -> None:
     harness = Harness()
-    harness.begin(binding("a-0", selectedGPUGroups=["g"]), binding("a-1", selectedGPUGroups=["g"]))
-    harness.look(pod("a-0"))
-    harness.look(pod("a-1"))
-    harness.first.next = binding("a-1")
-    harness.binder.pod_gone("team/a-0", "uid-a-0")
-    harness.take(Steps())
-    assert harness.kinds[-1] == "create binding"
+    harness.begin(binding())
+    harness.look(pod())
+    harness.begin(binding(number=8, node="n2"))
+    harness.answer()
+    assert (harness.kinds, harness.reads) == (["delete selectedGPUGroups"], [])
+    harness.answer()
+    assert [each.name for each in harness.reads] == ["a-0"]
+    harness.look(pod())
+    assert harness.kinds == ["create selectedGPUGroups"]
 
 
-def test_the_next_tick_is_the_earliest_of_the_givers() -> None:
+def test_the_same_decision_again_keeps_its_course() -> None:
     harness = Harness()
-    assert harness.preparing.next_tick() is None
-    harness.first.due, harness.second.due = 9.0, 3.0
-    assert harness.preparing.next_tick() == 3.0
+    harness.begin(binding())
+    harness.look(pod())
+    harness.begin(binding(number=8))
+    assert harness.kinds == ["create selectedGPUGroups"]
+    harness.answer()
+    harness.answer()
+    harness.answer()
+    assert [each.assumption for each in harness.steps.bound] == [8]
+
+
+def test_a_pod_that_is_bound_although_it_is_gone_or_decided_again_keeps_everything() -> None:
+    """The answer to a request that was sent always counts."""
+    for happens in ("gone", "decided"):
+        harness = reserved()
+        if happens == "gone":
+            harness.gone()
+        else:
+            harness.begin(binding(number=8, node="n2"))
+        assert harness.kinds == ["create binding"]
+        harness.answer()
+        assert harness.first.kept == harness.second.kept == ["team/a-0"]
+        assert [each.node for each in harness.steps.bound] == ["n1"]
+
+
+def test_a_pod_that_is_gone_before_it_is_bound_leaves_nothing() -> None:
+    harness = reserved()
+    harness.gone()
+    harness.answer(GONE)
+    harness.answer()
+    harness.answer()
+    assert harness.first.reserved == harness.second.reserved == []
+    assert (harness.kinds, harness.steps.failed, harness.played.next_tick()) == ([], [], None)
+
+
+def test_an_undoing_that_is_interrupted_goes_on() -> None:
+    harness = Harness()
+    harness.begin(binding())
+    harness.look(pod())
+    harness.answer()
+    harness.answer(REFUSED)
+    harness.gone()
+    assert harness.kinds == ["delete resourceClaimAllocations"]
+    harness.answer()
+    harness.gone()
+    harness.answer()
+    assert harness.first.reserved == harness.second.reserved == []
+    assert harness.played.next_tick() is None, "its pod is gone: it is not planned again"
+
+
+def test_a_process_that_does_not_lead_any_more_undoes_nothing() -> None:
+    harness = reserved()
+    harness.answer(Outcome(Result.FAILED, 0, NOT_LEADING))
+    harness.answer(Outcome(Result.FAILED, 0, NOT_LEADING))
+    assert harness.kinds == []
+    assert harness.first.reserved == harness.second.reserved == ["team/a-0"]
 
 
 # ---- slow steps ----------------------------------------------------------------------------------
@@ -262,14 +319,14 @@ def test_a_step_that_takes_longer_than_a_second_is_reported_once() -> None:
     harness = Harness()
     harness.begin(binding())
     harness.look(pod())
-    assert harness.preparing.next_tick() == SLOW_S
+    assert harness.played.next_tick() == SLOW_S
     assert harness.tick(0.9) == []
     assert harness.tick(1.0) == [SLOW]
     [event] = harness.steps.events
     assert (event.kind, event.name, event.uid) == ("Pod", "a-0", "uid-a-0")
     assert (event.type, event.reason) == ("Normal", "Binding")
     assert harness.tick(60.0) == []
-    assert harness.preparing.next_tick() is None
+    assert harness.played.next_tick() is None
 
 
 def test_each_slow_step_is_reported() -> None:
@@ -277,17 +334,14 @@ def test_each_slow_step_is_reported() -> None:
     harness.begin(binding())
     harness.look(pod())
     assert harness.tick(1.0) == [SLOW]
-    harness.answer()  # at time 0
-    assert harness.tick(1.0) == [SLOW.replace("a part of a GPU", "resource claims")]
+    harness.answer(now=1.0)
+    assert harness.tick(1.9) == []
+    assert harness.tick(2.0) == [SLOW.replace("a part of a GPU", "resource claims")]
 
 
 def test_a_quick_binding_causes_no_event() -> None:
-    harness = Harness()
-    harness.begin(binding())
-    harness.look(pod())
-    harness.answer()
-    harness.answer()
-    assert harness.preparing.next_tick() is None
+    harness = reserved()
+    assert harness.played.next_tick() is None
     assert harness.tick(5.0) == []
 
 
@@ -296,7 +350,7 @@ def test_a_binding_that_failed_or_is_over_is_not_reported() -> None:
     harness.begin(binding())
     harness.look(pod())
     harness.answer(REFUSED)
-    assert harness.preparing.next_tick() is None
+    harness.answer()
     assert harness.tick(5.0) == []
-    harness.binder.pod_gone("team/a-0", "uid-a-0")
+    harness.gone()
     assert harness.tick(9.0) == []

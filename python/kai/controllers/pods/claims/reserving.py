@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kai.api.writes import Lane, Read, Result, Verb, Write, delete_options
-from kai.controllers.pods.claims import allocations
 from kai.controllers.courses import All, Find, Send, Until
+from kai.controllers.pods.claims import allocations
 from kai.controllers.pods.course import (
     Pod,
     PodCourse,

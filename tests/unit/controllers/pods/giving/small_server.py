@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fakes.played import Reserving
-
 from fakes.api_server import ApiServer, Fault, Object
+from fakes.played import Reserving
 from kai.api.writes import Outcome, Write
 from kai.controllers.courses import Find, Send
 from kai.controllers.pods.claims import Claims

@@ -13,11 +13,11 @@ from collections import deque
 import pytest
 
 from fakes.api_server import ApiServer, Event, Object
+from fakes.played import Scheduler, Steps
 from kai.api import keys
 from kai.api.writes import Outcome, Read, Result, Write
-from kai.controllers.binding import Binder
-from kai.controllers.bindings import Binding, Steps
-from kai.controllers.preparing import Preparing
+from kai.controllers.courses import Courses
+from kai.controllers.pods.decisions import Binding
 from kai.controllers.pods.sharing.device_maps import DeviceMaps
 from kai.controllers.pods.sharing.reservation_pod import Reservations
 from kai.controllers.pods.sharing.reserving import GpuUser, SharedDevices
@@ -123,39 +123,35 @@ class Server(ApiServer):
         return found
 
 
-class Process:
+class Process(Scheduler):
     """The part of kai that handles shared devices."""
 
     def __init__(self, server: Server) -> None:
+        courses = Courses()
+        reservations = Reservations(image="kai", timeout=20.0)
+        self.devices = SharedDevices(courses, lambda problem: None, reservations)
+        maps = DeviceMaps(self.devices.of)
+        super().__init__(courses=courses, reservers=[self.devices, maps])
         self.server = server
-        self.devices = SharedDevices(Reservations(image="kai", timeout=20.0))
-        self.maps = DeviceMaps(self.devices.of)
-        self.preparing = Preparing([self.devices, self.maps])
-        self.binder = Binder(preparing=self.preparing)
         server.events.clear()
         listed = list(server.pods.values())
         self.known = {each.name: each for each in listed}
         self.flying: list[Write] = []
         self.reads: list[Read] = []
-        self.looks: list[Binding] = []
         self.groups: dict[str, str] = {}  # of pods that are on their way, by pod
         self.number = 0
         self.assumed: dict[int, str] = {}  # these pods, by the numbers of their assumptions
-        self.preparing.did(0, self.devices, self.devices.saw(0, listed, acts=True))
-        self.do(0, Steps())
+        self.devices.saw(listed, acts=True)
+        self.go_on(0)
 
-    def do(self, now: float, steps: Steps) -> None:
-        while True:
-            self.flying += steps.writes
-            self.looks += [binding for binding, _ in steps.look]
-            for number in steps.forget:
-                self.groups.pop(self.assumed.pop(number), None)
-            prepared = self.preparing.take()
-            self.flying += prepared.writes
-            self.reads += prepared.reads
-            if not prepared.has_bindings:
-                return
-            steps = self.binder.prepared(now, prepared)
+    def go_on(self, now: float) -> None:
+        self.do(self.tick(now))
+
+    def do(self, steps: Steps) -> None:
+        self.flying += steps.writes
+        self.reads += steps.look
+        for number in steps.forget:
+            self.groups.pop(self.assumed.pop(number), None)
 
     def take_in(self, now: float, user: GpuUser) -> None:
         before = self.known.pop(user.name, None)
@@ -163,14 +159,14 @@ class Process:
             self.known[user.name] = user
         if user.node:
             self.groups.pop(user.name, None)
+        self.courses.now = now
         if user.groups or (before is not None and before.groups):
-            self.preparing.did(now, self.devices, self.devices.saw(now, [user], acts=True))
+            self.devices.saw([user], acts=True)
         if not user.uid and before is not None:
-            self.binder.pod_gone(user.name, before.uid)
-            given = self.devices.pod_gone(now, user.name, before.uid)
-            self.preparing.did(now, self.devices, given)
+            self.pods.pod_gone(user.name, before.uid)
+            self.devices.pod_gone(user.name, before.uid)
             self.groups.pop(user.name, None)
-        self.do(now, Steps())
+        self.go_on(now)
 
     def decide(self, now: float, chance: random.Random) -> None:
         """Waiting pods get a place on a device with room, or on a new one."""
@@ -191,7 +187,7 @@ class Process:
             number = self.number
             self.assumed[number] = pod.name
             binding = Binding(pod.name, pod.uid, node, number, "pg", spec=spec)
-            self.do(now, self.binder.begin(now, STAMP, [binding], ()))
+            self.do(self.begin(now, STAMP, [binding], ()))
 
     def place(self, chance: random.Random) -> tuple[str, str] | None:
         """As the engine decides: from its knowledge, including its own decisions."""
@@ -237,13 +233,10 @@ class World:
             server.run(server.pods[chance.choice(sorted(server.pods))])
         elif what < 0.92:
             process.decide(self.now, chance)
-        elif process.looks:
-            binding = process.looks.pop(0)
-            found = server.get("Pod", *binding.pod.split("/"))
-            process.do(self.now, process.binder.seen(self.now, binding, found))
         else:
-            process.preparing.tick(self.now)
-            process.do(self.now, process.binder.tick(self.now))
+            process.courses.now = self.now
+            process.devices.tick()
+            process.go_on(self.now)
 
     def next(self, writes: list[Write]) -> int:
         """Any of the writes, but writes with one key in order."""
@@ -265,14 +258,10 @@ class World:
             outcome = Outcome(Result.REFUSED, 403, "Forbidden", "policy says no")
         else:
             outcome = self.server.send(write)
-        steps = process.binder.answered(self.now, write, outcome)
-        process.preparing.answered(self.now, write, outcome)
-        process.do(self.now, steps)
+        process.do(process.answered(self.now, write, outcome))
 
     def read(self, read: Read) -> None:
-        found = self.server.find(read)
-        self.process.preparing.read(self.now, read, found)
-        self.process.do(self.now, Steps())
+        self.process.do(self.process.seen(self.now, read, self.server.find(read)))
 
 
 @pytest.mark.parametrize("seed", range(120))
@@ -304,7 +293,7 @@ def test_no_state_remains_of_deleted_pods(seed: int) -> None:
         world.step()
     process = world.process
     assert world.server.pods == {}
-    assert (len(process.devices), len(process.preparing)) == (0, 0)
-    kept = [*vars(process.devices).items(), *vars(process.maps).items()]
+    assert (len(process.devices), process.under_way, process.sent) == (0, 0, [])
+    kept = vars(process.devices).items()
     assert [name for name, each in kept if isinstance(each, (dict, set)) and each] == []
     assert process.devices.next_tick() is None
