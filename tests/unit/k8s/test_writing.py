@@ -79,7 +79,7 @@ def test_unsent_writes_can_be_taken_back() -> None:
         writer.put(write("e", key="k"), done)
         await settle()
         taken = writer.take_back(Lane.BINDING, lambda each: each.name in "bce")
-        assert [each.name for each in taken] == ["c"]  # b is under way, and e may be replaced
+        assert [each.name for each, _ in taken] == ["c"]  # b is under way, and e may be replaced
         await client.answer()
         assert client.names() == ["a", "b", "d", "e"]
         await client.answer()

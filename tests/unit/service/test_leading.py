@@ -10,6 +10,8 @@ import pytest
 
 from fakes.clock import QuickClock
 from fakes.http_server import FakeApi, ok
+from kai.api.writes import Read
+from kai.controllers.courses import Find
 from kai.controllers.planning.turns import Turn
 from kai.controllers.pods.decisions import Binding
 from kai.service.log import Log
@@ -44,17 +46,17 @@ def test_a_plan_of_an_earlier_term_is_taken_back() -> None:
         async with FakeApi() as api, api.client(QuickClock()) as client:
             service = Service(client, Options(), Log(stream=io.StringIO()))
             turn = Turn(bindings=[Binding("team/a", "u", "n1", 7, "pg-a")])
-            service._take_back(turn)
+            service._acts.not_begun(turn)
             assert turn.bindings == []
-            assert service._inputs().forgotten == (7,)
+            assert service._inputs().forgotten == [7]
 
     asyncio.run(scene())
 
 
-@pytest.mark.parametrize(("uid", "request_name", "taken"), [
-    ("u", "", True), ("another", "", False), ("u", "team/a", False),
+@pytest.mark.parametrize(("uid", "is_for_plans", "taken"), [
+    ("u", True, True), ("another", True, False), ("u", False, False),
 ])  # fmt: skip
-def test_a_read_pod_updates_only_a_known_pod(uid: str, request_name: str, taken: bool) -> None:
+def test_a_read_pod_updates_only_a_known_pod(uid: str, is_for_plans: bool, taken: bool) -> None:
     """The grouper gets pods only from the watch, and a known pod is not news."""
 
     async def scene() -> None:
@@ -63,8 +65,8 @@ def test_a_read_pod_updates_only_a_known_pod(uid: str, request_name: str, taken:
             metadata = {"namespace": "team", "name": "a", "uid": uid}
             body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}}
             api.on("GET", "/api/v1/namespaces/team/pods/a", ok(body))
-            binding = Binding("team/a", "u", "n1", 7, "pg-a", request=request_name)
-            await service._look(binding, "Pod")
-            assert bool(service._looked_at) == taken
+            find = Find(Read("Pod", "team", "a"), is_for_plans=is_for_plans, uid="u")
+            await service._acts._find_for(find)
+            assert bool(service._inputs().looked_at) == taken
 
     asyncio.run(scene())

@@ -210,13 +210,13 @@ def test_the_answer_to_a_refused_write_is_delayed() -> None:
             service = Service(client, Options(leader_elect=False), Log(stream=io.StringIO()))
             service._observe(BINDING, DENIED, 0, 0)
             clock.now += 5
-            service._answered(BINDING, DENIED)
+            service._acts._answered(None, BINDING, DENIED)
             assert service._inputs().answers == ()
             await asyncio.gather(*service._life._tasks)
             assert clock.slept == [5]
             assert service._inputs().answers == ((BINDING, DENIED),)
             refused = Outcome(Result.REFUSED, 422, "Invalid", "no")
-            service._answered(BINDING, refused)
+            service._acts._answered(None, BINDING, refused)
             assert service._inputs().answers == ((BINDING, refused),)
 
     asyncio.run(scene())
