@@ -127,7 +127,7 @@ class Carrier:
         return await self._way.look(course, trouble)
 
     async def undo(self, course: PodCourse) -> None:
-        """The steps are undone, the last one first. Nothing interrupts that."""
+        """The steps are undone, the last one first (spec 6 C52). Nothing interrupts that."""
         self._slow.pop(course, None)
         course.is_shielded = True
         try:
