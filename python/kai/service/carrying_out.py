@@ -200,6 +200,8 @@ class CarryingOut:
             without = (each for each in turn.without_effect if each.what == BINDING)
             for name, uid in [*_pods_gone(turn), *((each.name, each.uid) for each in without)]:
                 self._devices.pod_gone(name, uid)
+        for each in (self.pods, self._binder, self._devices):
+            each.tick()
         self._go_on()
         for write in turn.writes:
             plain = self.pods.groups.with_name(write)
@@ -263,11 +265,7 @@ class CarryingOut:
 
     def _go_on(self) -> None:
         """Brings the courses on, and hands over what they request and have found out."""
-        self._courses.now = self._clock.monotonic()
-        self.pods.tick()
-        self._binder.tick()
-        self._devices.tick()
-        self._courses.run(self._courses.now)
+        self._courses.run(self._clock.monotonic())
         for request in self._courses.take():
             if isinstance(request, Send):
                 self.put(request.write, request)
@@ -278,11 +276,12 @@ class CarryingOut:
         if asks or self._binder.has_unchecked:
             self._changed.set()
         self._report(self.pods.take())
-        of_binder = self._binder.take_results()
-        for event in of_binder.events:
-            self._emit(event)
-        for binding, why in of_binder.failed:
-            self._reports.not_bound(binding, why)
+        if self._binds:
+            of_binder = self._binder.take_results()
+            for event in of_binder.events:
+                self._emit(event)
+            for binding, why in of_binder.failed:
+                self._reports.not_bound(binding, why)
 
     def _report(self, results: Results) -> None:
         for event in results.events:

@@ -72,9 +72,9 @@ class Carrier:
     async def reserve(self, course: PodCourse) -> None:
         """Nothing is reserved twice."""
         binding = course.binding
-        needed = [each for each in self._reservers if each.needs(binding)]
-        if not needed or course.steps:
+        if course.steps or not binding.needs:
             return
+        needed = [each for each in self._reservers if each.needs(binding)]
         pod = await Find(Read("Pod", binding.namespace, binding.own_name))
         if not _waits(pod, binding):
             raise NotWaiting(pod)
@@ -128,8 +128,8 @@ class Carrier:
 
     async def undo(self, course: PodCourse) -> None:
         """The steps are undone, the last one first (spec 6 C52). Nothing interrupts that."""
-        self._slow.pop(course, None)
         course.is_shielded = True
+        self._slow.pop(course, None)
         try:
             for step in reversed(course.steps):
                 await step.unreserve()
@@ -146,7 +146,8 @@ class Carrier:
     def tick(self) -> None:
         """A step that takes longer than a second is reported."""
         now = self._courses.now
-        for course, since in list(self._slow.items()):
+        while self._slow:
+            course, since = next(iter(self._slow.items()))
             if now < since + SLOW_S:
                 break
             del self._slow[course]

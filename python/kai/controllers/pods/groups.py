@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 from kai.api import keys
@@ -179,14 +178,15 @@ class Groups:
     def tick(self) -> None:
         """Pods that have waited for a second name their groups."""
         now = self._courses.now
-        for pod, (since, assignment) in list(self._assigned.items()):
+        while self._assigned:
+            pod, (since, assignment) = next(iter(self._assigned.items()))
             if now - since < self._wait:
                 break
             del self._assigned[pod]
             self._courses.start(self._name(assignment))
 
     def next_tick(self) -> float | None:
-        oldest = next(islice(self._assigned.values(), 1), None)
+        oldest = next(iter(self._assigned.values()), None)
         return None if oldest is None else oldest[0] + self._wait
 
     def with_name(self, write: Write) -> Write | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 from kai.controllers.pods.decisions import Binding, Removal
 from kai.controllers.verdicts import Event
 
 
-@dataclass(slots=True)
+@dataclass
 class Results:
     """`forget`: assumptions that did not come true. `bound`: bindings that succeeded. `failed`:
     bindings that did not, each with the reason. `refused`: those of them that the API server
@@ -30,15 +30,14 @@ class Results:
     def take(self) -> Results:
         """Everything since the last call."""
         taken = Results()
-        for each in fields(self):
-            mine, other = getattr(self, each.name), getattr(taken, each.name)
-            setattr(self, each.name, other)
-            setattr(taken, each.name, mine)
+        taken.__dict__, self.__dict__ = self.__dict__, taken.__dict__
         return taken
 
     def add_to(self, other: Results) -> bool:
         """Returns whether the planning thread has something to learn."""
-        names = ("forget", "bound", "failed", "refused", "stuck", "evicted", "spared")
-        for name in names:
-            getattr(other, name).extend(getattr(self, name))
-        return any(getattr(self, name) for name in names)
+        has_more = False
+        for name in ("forget", "bound", "failed", "refused", "stuck", "evicted", "spared"):
+            if more := getattr(self, name):
+                has_more = True
+                getattr(other, name).extend(more)
+        return has_more
