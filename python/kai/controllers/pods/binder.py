@@ -218,6 +218,8 @@ class RequestBinder:
         except Refused as end:
             course.go_on()
             return await self._fail(course, end)
+        if isinstance(course.error, Again):
+            course.go_on()  # the pod was bound, and is gone now
         self._succeed(course)
         return was_sent and not await self._is_confirmed(course)
 
