@@ -327,6 +327,9 @@ class RequestBinder:
     # ---- what is written -------------------------------------------------------------------------
 
     def _write_status(self, course: RequestCourse, status: Mapping[str, Any]) -> None:
+        """Without effect for a BindRequest that is gone."""
+        if self._of.get(course.request.name) is not course:
+            return
         course.status = status
         course.until_shown.wake()
         if not course.is_writing_status:
