@@ -354,6 +354,7 @@ class Pods:
     async def _park(self, course: PodCourse) -> None:
         course.is_shielded = False
         try:
+            course.check()
             await self._carrier.troubles.get(*course.binding.key).end_of_rest()
         except Overtaken:
             return  # the pod is gone

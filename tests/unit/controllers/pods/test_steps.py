@@ -15,6 +15,7 @@ DONE = Outcome(Result.DONE, 201)
 REFUSED = Outcome(Result.REFUSED, 403, "Forbidden", "policy says no")
 LOST = Outcome(Result.LOST)
 GONE = Outcome(Result.GONE, 404)
+NOT_LED = Outcome(Result.FAILED, 0, NOT_LEADING)
 STAMP = "2026-01-01T00:00:00Z"
 
 
@@ -304,10 +305,20 @@ def test_an_undoing_that_is_interrupted_goes_on() -> None:
 
 def test_a_process_that_does_not_lead_any_more_undoes_nothing() -> None:
     harness = reserved()
-    harness.answer(Outcome(Result.FAILED, 0, NOT_LEADING))
-    harness.answer(Outcome(Result.FAILED, 0, NOT_LEADING))
+    harness.answer(NOT_LED)
+    harness.answer(NOT_LED)
     assert harness.kinds == []
     assert harness.first.reserved == harness.second.reserved == ["team/a-0"]
+
+
+def test_a_pod_that_is_gone_while_its_failed_course_is_undone_is_not_forgotten_twice() -> None:
+    """Its assumption ended with the pod."""
+    harness = reserved()
+    harness.answer(REFUSED)
+    harness.gone()
+    harness.answer()
+    harness.answer()
+    assert (harness.steps.forget, harness.played.held_back()) == ([], [])
 
 
 # ---- slow steps ----------------------------------------------------------------------------------
