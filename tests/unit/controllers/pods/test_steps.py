@@ -321,6 +321,23 @@ def test_a_pod_that_is_gone_while_its_failed_course_is_undone_is_not_forgotten_t
     assert (harness.steps.forget, harness.played.held_back()) == ([], [])
 
 
+def test_the_same_decision_again_after_it_was_broken_binds_the_pod() -> None:
+    """The course ended, and the second decision waited for ever."""
+    harness = Harness()
+    first = binding(selectedGPUGroups=["g"])
+    harness.begin(first)
+    harness.look(pod())
+    harness.take(harness.played.hold({"n1"}))
+    harness.answer()
+    assert harness.steps.to_check == [first]
+    for ask in harness.played._asks:  # answered before the decisions of the same turn
+        harness.played.courses.answer(ask, False)
+    harness.begin(binding(number=8, selectedGPUGroups=["g"]))
+    assert harness.kinds == ["create binding"]
+    harness.answer()
+    assert [each.assumption for each in harness.steps.bound] == [8]
+
+
 # ---- slow steps ----------------------------------------------------------------------------------
 
 SLOW = "Binding pod team/a-0 to node n1. It waits for a part of a GPU of a-0"
