@@ -20,12 +20,13 @@ STAMP = "2026-01-01T00:00:00Z"
 
 
 class Things:
-    """A reserver in its simplest form: one write for each thing. `reserved` and `kept`: pods."""
+    """A reserver in its simplest form: one write for each thing. `reserved`, `kept` and `left`: pods."""
 
     def __init__(self, what: str, key: str) -> None:
         self.what, self.key = what, key
         self.reserved: list[str] = []
         self.kept: list[str] = []
+        self.left: list[str] = []
 
     def needs(self, binding: Binding) -> bool:
         return self.key in binding.spec
@@ -50,6 +51,9 @@ class Thing:
         outcome = await Send(self.write("delete"))
         check_lease(outcome)
         self.things.reserved.remove(self.pod)
+
+    def leave(self) -> None:
+        self.things.left.append(self.pod)
 
     def keep(self) -> None:
         self.things.kept.append(self.pod)
@@ -309,6 +313,14 @@ def test_a_process_that_does_not_lead_any_more_undoes_nothing() -> None:
     harness.answer(NOT_LED)
     assert harness.kinds == []
     assert harness.first.reserved == harness.second.reserved == ["team/a-0"]
+
+
+def test_a_process_that_does_not_lead_any_more_drops_what_it_knows_of_all_steps() -> None:
+    """The earlier steps were kept for ever: volumes and devices counted as taken."""
+    harness = reserved()
+    harness.answer(NOT_LED)
+    harness.answer(NOT_LED)
+    assert (harness.first.left, harness.second.left) == (["team/a-0"], [])
 
 
 def test_a_pod_that_is_gone_while_its_failed_course_is_undone_is_not_forgotten_twice() -> None:

@@ -498,8 +498,11 @@ class DevicesOfPod:
             is_led = outcome.reason != NOT_LEADING
             raise Refused(_text(self.binding, "", answer_of(outcome)) if is_led else "")
 
-    async def unreserve(self) -> None:
+    def leave(self) -> None:
         self._devices.leave(self)
+
+    async def unreserve(self) -> None:
+        self.leave()
         if self._is_labelled:
             await Send(_label(self.course, dict.fromkeys(gpu_labels(self.binding.spec))))
 
