@@ -84,6 +84,7 @@ class RequestBinder:
         self._carrier = Carrier(courses, reservers, self, self._results)
         self._of: dict[str, RequestCourse] = {}  # by the name of the BindRequest
         self._binds: dict[str, RequestCourse] = {}  # by pod
+        self._holds: dict[str, RequestCourse] = {}  # the same, until nothing is left to undo
         self._unchecked: dict[str, None] = {}
 
     def __len__(self) -> int:
@@ -204,7 +205,7 @@ class RequestBinder:
                 await course.until_written
         except Overtaken:
             course.stage = Stage.ENDS
-        await self._carrier.undo(course)
+        await self._undo(course)
         if self._of.get(course.request.name) is course:
             del self._of[course.request.name]
 
@@ -241,10 +242,10 @@ class RequestBinder:
                 raise Refused(f'Node "{request.node}" not found')
         if lacks := self._carrier.lacks(course.binding):
             raise Refused(f"this binder does not support {lacks} yet")
-        if self._binds.get(request.pod) is not None:
+        if self._holds.get(request.pod, course) is not course:
             await Until(self._courses.now + wait_of(0))  # another request for the same pod
             raise Again
-        self._binds[request.pod] = course
+        self._binds[request.pod] = self._holds[request.pod] = course
         try:
             await self._carrier.reserve(course)
             await self._carrier.bind(course)
@@ -291,6 +292,7 @@ class RequestBinder:
     def _succeed(self, course: RequestCourse) -> None:
         course.stage = Stage.BOUND
         self._carrier.keep(course)
+        self._let_go(course)
         self._carrier.troubles.end(*course.binding.key)
         status: dict[str, Any] = {"phase": SUCCEEDED}
         if course.request.reason:
@@ -318,11 +320,20 @@ class RequestBinder:
         self._results.failed.append((course.binding, end.why))
         course.stage = Stage.ENDS if is_last else Stage.PARKED
         due = self._courses.now + wait_of(course.attempts - 1)
-        await self._carrier.undo(course)
+        await self._undo(course)
         course.is_shielded = False
         if not is_last:
             await Until(due)
         return not is_last
+
+    async def _undo(self, course: RequestCourse) -> None:
+        await self._carrier.undo(course)
+        self._let_go(course)
+
+    def _let_go(self, course: RequestCourse) -> None:
+        """Another request for the same pod may begin."""
+        if self._holds.get(course.request.pod) is course:
+            del self._holds[course.request.pod]
 
     # ---- what is written -------------------------------------------------------------------------
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakes.played import Scheduler, Steps
+from made import request
+
+from fakes.played import Binder, Scheduler, Steps
 from kai.api.writes import NOT_LEADING, Lane, Outcome, Read, Result, Write
 from kai.controllers.courses import Send
+from kai.controllers.pods.bind_requests import Request, Target
 from kai.controllers.pods.course import Pod, PodCourse, Refused, check_lease
 from kai.controllers.pods.decisions import Binding
 from kai.controllers.progress import SLOW_S
@@ -348,6 +351,33 @@ def test_the_same_decision_again_after_it_was_broken_binds_the_pod() -> None:
     assert harness.kinds == ["create binding"]
     harness.answer()
     assert [each.assumption for each in harness.steps.bound] == [8]
+
+
+def test_a_new_request_of_a_pod_begins_when_the_one_before_is_undone() -> None:
+    """Both wrote about the pod, and the first one took away what the second one had got."""
+    things = Things("a part of a GPU", "selectedGPUGroups")
+    binder = Binder([things])
+
+    def put(uid: str) -> Steps:
+        given = request(uid=uid)
+        given["spec"]["selectedGPUGroups"] = ["g"]
+        binder.put(0, Request.of(given))
+        return check()
+
+    def check() -> Steps:
+        [taken] = binder.take()
+        return binder.checked(0, taken, Target("uid-a-0", "", has_node=True))
+
+    [read] = put("first").look
+    [thing] = binder.seen(0, read, pod()).writes
+    [write] = binder.answered(0, thing, DONE).writes
+    binder.gone("team/a-0", "first")
+    [undone] = binder.answered(0, write, REFUSED).writes
+    assert put("second") == Steps()
+    binder.answered(0, undone, DONE)
+    binder.steps(1)
+    [read] = check().look
+    assert [each.verb for each in binder.seen(1, read, pod()).writes] == ["create"]
 
 
 # ---- slow steps ----------------------------------------------------------------------------------
