@@ -122,6 +122,7 @@ class SharedDevices:
         self._problem, self._reservations = problems, reservations
         self._groups: dict[str, _Group] = {}
         self._of_pod: dict[str, GpuUser] = {}  # the last state in a watch
+        self._steps: dict[str, DevicesOfPod] = {}  # of pods that are not bound, by pod
         self._on_node: dict[str, dict[str, None]] = {}  # the groups of each node
         self._requests: dict[str, Sequence[str]] = {}  # groups of open BindRequests
         self._wanted: Counter[str] = Counter()  # by group, the number of BindRequests that name it
@@ -165,7 +166,11 @@ class SharedDevices:
         self._settle(touched)
 
     def pod_gone(self, pod: str, uid: str) -> None:
-        """A pod of ours is gone; maybe no watch ever showed it in its groups."""
+        """A pod of ours is gone; maybe no watch ever showed it in its groups. The answer to its
+        binding may still come."""
+        step = self._steps.get(pod)
+        if step is not None and step.binding.uid == uid:
+            step.is_gone = True
         known = self._of_pod.get(pod)
         if known is not None and known.uid == uid:
             self.saw([GpuUser(pod)], acts=self._acts)
@@ -211,6 +216,7 @@ class SharedDevices:
 
     def enter(self, step: DevicesOfPod) -> None:
         """The pod needs the devices of its groups."""
+        self._steps[step.binding.pod] = step
         for name in step.groups:
             group = self._group(name)
             self._place(group, step.binding.node)
@@ -221,7 +227,8 @@ class SharedDevices:
         self._settle(step.groups)
 
     def leave(self, step: DevicesOfPod) -> None:
-        """The pod is not bound."""
+        """The pod is not bound, or gone."""
+        self._ended(step)
         for name in step.groups:
             group = self._groups.get(name)
             if group is not None and group.waiting.get(step.binding.pod) is step:
@@ -231,6 +238,10 @@ class SharedDevices:
 
     def occupy(self, step: DevicesOfPod) -> None:
         """The pod is bound."""
+        if step.is_gone:
+            self.leave(step)
+            return
+        self._ended(step)
         binding = step.binding
         user = GpuUser(binding.pod, binding.uid, binding.node, step.groups, "Pending")
         shown = self._of_pod.setdefault(binding.pod, user)
@@ -255,6 +266,10 @@ class SharedDevices:
         return f"the creation of the reservation pod {name}"
 
     # ---- inside ----------------------------------------------------------------------------------
+
+    def _ended(self, step: DevicesOfPod) -> None:
+        if self._steps.get(step.binding.pod) is step:
+            del self._steps[step.binding.pod]
 
     def _group(self, name: str) -> _Group:
         return self._groups.setdefault(name, _Group(name))
@@ -466,7 +481,7 @@ class SharedDevices:
 
 class DevicesOfPod:
     """A step. `until`: it waits for its devices. `has_devices`: they are known, and the pod is not
-    bound."""
+    bound. `is_gone`: its pod is."""
 
     def __init__(
         self, devices: SharedDevices, course: PodCourse, tolerations: Sequence[Mapping[str, Any]]
@@ -475,7 +490,7 @@ class DevicesOfPod:
         self.course, self.binding = course, course.binding
         self.groups, self.tolerations = _groups_of(course.binding), tolerations
         self.until = Until()
-        self.has_devices = self._is_labelled = False
+        self.has_devices = self.is_gone = self._is_labelled = False
 
     @property
     def waits_for(self) -> str:

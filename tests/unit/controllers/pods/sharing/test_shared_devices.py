@@ -349,6 +349,18 @@ def test_a_bound_pod_that_the_watch_lacks_keeps_its_reservation() -> None:
     assert harness.writes == [DELETE]
 
 
+def test_a_pod_that_is_gone_before_the_answer_to_its_binding_keeps_no_reservation() -> None:
+    """Its reservation stayed, and with it a whole GPU: no watch shows that the pod is gone twice."""
+    harness, _ = held()
+    harness.give(binding("b"))
+    assert harness.ready == ["team/b"]
+    harness.saw(GpuUser("team/a"))
+    harness.devices.pod_gone("team/b", "uid-b")
+    harness.keep(binding("b"))
+    harness.go_on()
+    assert harness.writes == [DELETE]
+
+
 def test_a_failed_binding_releases_a_device_that_no_other_pod_uses() -> None:
     harness = Harness()
     harness.give(binding("a"), binding("b"))
