@@ -23,9 +23,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kai.api.writes import NOT_LEADING, Lane, Read, Result, Write, delete_options
+from kai.api import keys
+from kai.api.reading import labels_of
+from kai.api.writes import NOT_LEADING, Lane, Outcome, Read, Result, Write, delete_options
 from kai.controllers.courses import Courses, Find, Send, Until
-from kai.controllers.pods.course import Pod, PodCourse, Refused, answer_of, wait_of
+from kai.controllers.pods.course import (
+    Pod,
+    PodCourse,
+    Refused,
+    answer_of,
+    check_lease,
+    wait_of,
+)
 from kai.controllers.pods.decisions import PART_OF_A_GPU, Binding
 from kai.controllers.pods.sharing.labels import gpu_labels, group_selector
 from kai.controllers.pods.sharing.reservation_pod import (
@@ -212,7 +221,7 @@ class SharedDevices:
         return PART_OF_A_GPU in binding.needs
 
     def step(self, course: PodCourse, pod: Pod) -> DevicesOfPod:
-        return DevicesOfPod(self, course, pod.get("spec", {}).get("tolerations") or ())
+        return DevicesOfPod(self, course, pod)
 
     def enter(self, step: DevicesOfPod) -> None:
         """The pod needs the devices of its groups."""
@@ -483,12 +492,12 @@ class DevicesOfPod:
     """A step. `until`: it waits for its devices. `has_devices`: they are known, and the pod is not
     bound. `is_gone`: its pod is."""
 
-    def __init__(
-        self, devices: SharedDevices, course: PodCourse, tolerations: Sequence[Mapping[str, Any]]
-    ) -> None:
+    def __init__(self, devices: SharedDevices, course: PodCourse, pod: Pod) -> None:
         self._devices = devices
         self.course, self.binding = course, course.binding
-        self.groups, self.tolerations = _groups_of(course.binding), tolerations
+        self.groups = _groups_of(course.binding)
+        self.tolerations: Sequence[Mapping[str, Any]] = pod.get("spec", {}).get("tolerations") or ()
+        self._earlier = [each for each in labels_of(pod) if each.startswith(keys.GPU_GROUP_LABEL)]
         self.until = Until()
         self.has_devices = self.is_gone = self._is_labelled = False
 
@@ -507,9 +516,10 @@ class DevicesOfPod:
         if self._devices.copies_labels:
             return
         self._is_labelled = True
-        outcome = await Send(_label(self.course, gpu_labels(self.binding.spec)))
+        labels = {**dict.fromkeys(self._earlier), **gpu_labels(self.binding.spec)}
+        outcome = await Send(_label(self.course, labels))
         if outcome.result is not Result.DONE:
-            self._is_labelled = False
+            self._is_labelled = _may_be_applied(outcome)
             is_led = outcome.reason != NOT_LEADING
             raise Refused(_text(self.binding, "", answer_of(outcome)) if is_led else "")
 
@@ -518,8 +528,14 @@ class DevicesOfPod:
 
     async def unreserve(self) -> None:
         self.leave()
-        if self._is_labelled:
-            await Send(_label(self.course, dict.fromkeys(gpu_labels(self.binding.spec))))
+        failures = 0
+        while self._is_labelled:
+            outcome = await Send(_label(self.course, dict.fromkeys(gpu_labels(self.binding.spec))))
+            check_lease(outcome)
+            self._is_labelled = _may_be_applied(outcome)
+            if self._is_labelled:
+                await Until(self.course.courses.now + wait_of(failures))
+                failures += 1
 
     def keep(self) -> None:
         self._devices.occupy(self)
@@ -550,6 +566,12 @@ def _placed(group: _Group) -> list[str]:
 def _text(binding: Binding, group: str, why: str) -> str:
     where = f" in gpu group <{group}>" if group else ""
     return f"failed to reserve GPUs for pod <{binding.pod}>{where}: {why}"
+
+
+def _may_be_applied(outcome: Outcome) -> bool:
+    """Whether labels may be as before the request, or as after it."""
+    is_open = outcome.result in (Result.FAILED, Result.LOST)
+    return is_open and outcome.reason != NOT_LEADING
 
 
 def _label(course: PodCourse, labels: Mapping[str, str | None]) -> Write:
