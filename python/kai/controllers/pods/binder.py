@@ -84,6 +84,7 @@ class RequestBinder:
         self._carrier = Carrier(courses, reservers, self, self._results)
         self._of: dict[str, RequestCourse] = {}  # by the name of the BindRequest
         self._binds: dict[str, RequestCourse] = {}  # by pod
+        self._holds: dict[str, RequestCourse] = {}  # the same, until nothing is left to undo
         self._unchecked: dict[str, None] = {}
 
     def __len__(self) -> int:
@@ -204,7 +205,7 @@ class RequestBinder:
                 await course.until_written
         except Overtaken:
             course.stage = Stage.ENDS
-        await self._carrier.undo(course)
+        await self._undo(course)
         if self._of.get(course.request.name) is course:
             del self._of[course.request.name]
 
@@ -218,6 +219,8 @@ class RequestBinder:
         except Refused as end:
             course.go_on()
             return await self._fail(course, end)
+        if isinstance(course.error, Again):
+            course.go_on()  # the pod was bound, and is gone now
         self._succeed(course)
         return was_sent and not await self._is_confirmed(course)
 
@@ -239,10 +242,10 @@ class RequestBinder:
                 raise Refused(f'Node "{request.node}" not found')
         if lacks := self._carrier.lacks(course.binding):
             raise Refused(f"this binder does not support {lacks} yet")
-        if self._binds.get(request.pod) is not None:
+        if self._holds.get(request.pod, course) is not course:
             await Until(self._courses.now + wait_of(0))  # another request for the same pod
             raise Again
-        self._binds[request.pod] = course
+        self._binds[request.pod] = self._holds[request.pod] = course
         try:
             await self._carrier.reserve(course)
             await self._carrier.bind(course)
@@ -289,6 +292,7 @@ class RequestBinder:
     def _succeed(self, course: RequestCourse) -> None:
         course.stage = Stage.BOUND
         self._carrier.keep(course)
+        self._let_go(course)
         self._carrier.troubles.end(*course.binding.key)
         status: dict[str, Any] = {"phase": SUCCEEDED}
         if course.request.reason:
@@ -316,15 +320,27 @@ class RequestBinder:
         self._results.failed.append((course.binding, end.why))
         course.stage = Stage.ENDS if is_last else Stage.PARKED
         due = self._courses.now + wait_of(course.attempts - 1)
-        await self._carrier.undo(course)
+        await self._undo(course)
         course.is_shielded = False
         if not is_last:
             await Until(due)
         return not is_last
 
+    async def _undo(self, course: RequestCourse) -> None:
+        await self._carrier.undo(course)
+        self._let_go(course)
+
+    def _let_go(self, course: RequestCourse) -> None:
+        """Another request for the same pod may begin."""
+        if self._holds.get(course.request.pod) is course:
+            del self._holds[course.request.pod]
+
     # ---- what is written -------------------------------------------------------------------------
 
     def _write_status(self, course: RequestCourse, status: Mapping[str, Any]) -> None:
+        """Without effect for a BindRequest that is gone."""
+        if self._of.get(course.request.name) is not course:
+            return
         course.status = status
         course.until_shown.wake()
         if not course.is_writing_status:

@@ -130,12 +130,14 @@ class Carrier:
         """The steps are undone, the last one first (spec 6 C52). Nothing interrupts that."""
         course.is_shielded = True
         self._slow.pop(course, None)
-        try:
-            for step in reversed(course.steps):
+        while course.steps:
+            step = course.steps.pop()
+            try:
                 await step.unreserve()
-        except NotLeading:
-            pass  # another process may be about to bind the pod
-        course.steps.clear()
+            except NotLeading:  # another process may be about to bind the pod
+                for each in course.steps:
+                    each.leave()
+                course.steps.clear()
 
     def keep(self, course: PodCourse) -> None:
         """The pod is bound."""

@@ -8,6 +8,7 @@
     class ClaimsOfPod:                           # a Step
         async def reserve(self): ...             # raises Refused
         async def unreserve(self): ...           # only if the pod is not bound
+        def leave(self): ...                     # nothing is undone: another process may lead
         def keep(self): ...                      # the pod is bound
 
 A step is registered before its first write. What it undoes it learns from the API server: a write
@@ -72,6 +73,10 @@ class Step(Protocol):
 
     async def unreserve(self) -> None:
         """Undoes everything that `reserve` has done, or has begun. Raises NotLeading."""
+        ...
+
+    def leave(self) -> None:
+        """Nothing is undone, because another process may lead: this one drops what it knows."""
         ...
 
     def keep(self) -> None:

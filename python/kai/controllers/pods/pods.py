@@ -354,6 +354,7 @@ class Pods:
     async def _park(self, course: PodCourse) -> None:
         course.is_shielded = False
         try:
+            course.check()
             await self._carrier.troubles.get(*course.binding.key).end_of_rest()
         except Overtaken:
             return  # the pod is gone
@@ -366,8 +367,9 @@ class Pods:
 
 
 async def _confirm(course: PodCourse) -> None:
-    if not await Ask(course.binding):
-        raise Broken
+    binding = course.binding
+    if not await Ask(binding) and course.binding is binding:
+        raise Broken  # otherwise the same was decided again
 
 
 def is_on_node(pod: Pod | None, binding: Binding, trouble: Trouble) -> bool:

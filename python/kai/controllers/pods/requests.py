@@ -72,6 +72,8 @@ class Requests:
     def gone(self, name: str, uid: str) -> None:
         known = self._known.get(name)
         if known is not None and known.uid == uid:
+            if known.has_failed and name in self._unchecked:  # with its pod
+                self._troubles.end(known.pod, known.owner)
             self._leave(self._known.pop(name))
             for each in (self._open, self._unchecked, self._again):
                 each.pop(name, None)
@@ -102,6 +104,8 @@ class Requests:
 
     def checked(self, request: Request, target: Target) -> None:
         """What the planning thread knows about it."""
+        if target.uid != request.owner:  # the pod is gone
+            self._troubles.end(request.pod, request.owner)
         current = self._known.get(request.name)
         if current is None or current.uid != request.uid or current.is_leaving:
             return

@@ -455,6 +455,31 @@ def test_a_request_that_another_binder_finished_is_dropped() -> None:
     assert len(harness.binder) == 0
 
 
+def test_a_pod_that_is_gone_before_the_answer_to_its_binding() -> None:
+    """The process failed: nothing expected this when the binding had succeeded."""
+    harness = Harness()
+    harness.check()
+    harness.binder.pod_gone("team/a-0", "uid-a-0")
+    harness.answer(DONE)
+    assert harness.status == {"phase": "Succeeded"}
+    harness.answer(DONE, "condition")
+    harness.put(version="2", phase="Succeeded")
+    harness.tick(READ_AFTER_S)
+    harness.check(Target())
+    assert len(harness.binder) == 0
+
+
+def test_a_request_that_is_gone_before_the_answer_to_its_binding_gets_no_status() -> None:
+    """It was written every 15 s, and did not exist."""
+    harness = Harness()
+    harness.check()
+    harness.binder.gone("team/a-0", "request-a-0")
+    harness.answer(DONE)
+    assert harness.writes == ["condition"]
+    harness.answer(DONE, "condition")
+    assert harness.binder.next_tick() is None
+
+
 # ---- what is written of it -----------------------------------------------------------------------
 
 

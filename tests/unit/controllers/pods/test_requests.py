@@ -62,6 +62,23 @@ def created(by: Scheduler) -> Write:
     return write
 
 
+def test_a_request_that_fails_and_goes_after_its_pod_leaves_nothing() -> None:
+    """The pod was held back for ever, though it does not exist."""
+    for happens in ("gone", "checked"):
+        by = binder()
+        shown(by)
+        by.requests_to_check(1.0)
+        by.pod_gone("team/a-0", "uid-a-0")
+        shown(by, 2.0, phase="Failed", version="2")
+        if happens == "gone":
+            by.pods.requests.gone("team/a-0", "request-a-0")
+        else:
+            [request] = by.requests_to_check(2.0)
+            by.pods.requests.gone("team/a-0", "request-a-0")
+            by.request_checked(2.0, request, Target(has_node=True))
+        assert by.held_back() == []
+
+
 # ---- what is written -----------------------------------------------------------------------------
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakes.played import Scheduler, Steps
+from made import request
+
+from fakes.played import Binder, Scheduler, Steps
 from kai.api.writes import NOT_LEADING, Lane, Outcome, Read, Result, Write
 from kai.controllers.courses import Send
+from kai.controllers.pods.bind_requests import Request, Target
 from kai.controllers.pods.course import Pod, PodCourse, Refused, check_lease
 from kai.controllers.pods.decisions import Binding
 from kai.controllers.progress import SLOW_S
@@ -15,16 +18,18 @@ DONE = Outcome(Result.DONE, 201)
 REFUSED = Outcome(Result.REFUSED, 403, "Forbidden", "policy says no")
 LOST = Outcome(Result.LOST)
 GONE = Outcome(Result.GONE, 404)
+NOT_LED = Outcome(Result.FAILED, 0, NOT_LEADING)
 STAMP = "2026-01-01T00:00:00Z"
 
 
 class Things:
-    """A reserver in its simplest form: one write for each thing. `reserved` and `kept`: pods."""
+    """A reserver in its simplest form: one write for each thing. `reserved`, `kept` and `left`: pods."""
 
     def __init__(self, what: str, key: str) -> None:
         self.what, self.key = what, key
         self.reserved: list[str] = []
         self.kept: list[str] = []
+        self.left: list[str] = []
 
     def needs(self, binding: Binding) -> bool:
         return self.key in binding.spec
@@ -49,6 +54,9 @@ class Thing:
         outcome = await Send(self.write("delete"))
         check_lease(outcome)
         self.things.reserved.remove(self.pod)
+
+    def leave(self) -> None:
+        self.things.left.append(self.pod)
 
     def keep(self) -> None:
         self.things.kept.append(self.pod)
@@ -304,10 +312,72 @@ def test_an_undoing_that_is_interrupted_goes_on() -> None:
 
 def test_a_process_that_does_not_lead_any_more_undoes_nothing() -> None:
     harness = reserved()
-    harness.answer(Outcome(Result.FAILED, 0, NOT_LEADING))
-    harness.answer(Outcome(Result.FAILED, 0, NOT_LEADING))
+    harness.answer(NOT_LED)
+    harness.answer(NOT_LED)
     assert harness.kinds == []
     assert harness.first.reserved == harness.second.reserved == ["team/a-0"]
+
+
+def test_a_process_that_does_not_lead_any_more_drops_what_it_knows_of_all_steps() -> None:
+    """The earlier steps were kept for ever: volumes and devices counted as taken."""
+    harness = reserved()
+    harness.answer(NOT_LED)
+    harness.answer(NOT_LED)
+    assert (harness.first.left, harness.second.left) == (["team/a-0"], [])
+
+
+def test_a_pod_that_is_gone_while_its_failed_course_is_undone_is_not_forgotten_twice() -> None:
+    """Its assumption ended with the pod."""
+    harness = reserved()
+    harness.answer(REFUSED)
+    harness.gone()
+    harness.answer()
+    harness.answer()
+    assert (harness.steps.forget, harness.played.held_back()) == ([], [])
+
+
+def test_the_same_decision_again_after_it_was_broken_binds_the_pod() -> None:
+    """The course ended, and the second decision waited for ever."""
+    harness = Harness()
+    first = binding(selectedGPUGroups=["g"])
+    harness.begin(first)
+    harness.look(pod())
+    harness.take(harness.played.hold({"n1"}))
+    harness.answer()
+    assert harness.steps.to_check == [first]
+    for ask in harness.played._asks:  # answered before the decisions of the same turn
+        harness.played.courses.answer(ask, False)
+    harness.begin(binding(number=8, selectedGPUGroups=["g"]))
+    assert harness.kinds == ["create binding"]
+    harness.answer()
+    assert [each.assumption for each in harness.steps.bound] == [8]
+
+
+def test_a_new_request_of_a_pod_begins_when_the_one_before_is_undone() -> None:
+    """Both wrote about the pod, and the first one took away what the second one had got."""
+    things = Things("a part of a GPU", "selectedGPUGroups")
+    binder = Binder([things])
+
+    def put(uid: str) -> Steps:
+        given = request(uid=uid)
+        given["spec"]["selectedGPUGroups"] = ["g"]
+        binder.put(0, Request.of(given))
+        return check()
+
+    def check() -> Steps:
+        [taken] = binder.take()
+        return binder.checked(0, taken, Target("uid-a-0", "", has_node=True))
+
+    [read] = put("first").look
+    [thing] = binder.seen(0, read, pod()).writes
+    [write] = binder.answered(0, thing, DONE).writes
+    binder.gone("team/a-0", "first")
+    [undone] = binder.answered(0, write, REFUSED).writes
+    assert put("second") == Steps()
+    binder.answered(0, undone, DONE)
+    binder.steps(1)
+    [read] = check().look
+    assert [each.verb for each in binder.seen(1, read, pod()).writes] == ["create"]
 
 
 # ---- slow steps ----------------------------------------------------------------------------------

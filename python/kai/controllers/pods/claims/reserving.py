@@ -98,6 +98,9 @@ class ClaimsOfPod:
         except Refused as end:
             raise Refused(f"{PLUGIN}{end.why}" if end.why else "") from None
 
+    def leave(self) -> None:
+        pass
+
     def keep(self) -> None:
         pass
 

@@ -111,6 +111,9 @@ class MapsOfPod:
         namespace = self._binding.namespace
         await All([Send(_deletion(namespace, name)) for name in self._names])
 
+    def leave(self) -> None:
+        pass
+
     def keep(self) -> None:
         pass
 

@@ -23,9 +23,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kai.api.writes import NOT_LEADING, Lane, Read, Result, Write, delete_options
+from kai.api import keys
+from kai.api.reading import labels_of
+from kai.api.writes import NOT_LEADING, Lane, Outcome, Read, Result, Write, delete_options
 from kai.controllers.courses import Courses, Find, Send, Until
-from kai.controllers.pods.course import Pod, PodCourse, Refused, answer_of, wait_of
+from kai.controllers.pods.course import (
+    Pod,
+    PodCourse,
+    Refused,
+    answer_of,
+    check_lease,
+    wait_of,
+)
 from kai.controllers.pods.decisions import PART_OF_A_GPU, Binding
 from kai.controllers.pods.sharing.labels import gpu_labels, group_selector
 from kai.controllers.pods.sharing.reservation_pod import (
@@ -122,6 +131,7 @@ class SharedDevices:
         self._problem, self._reservations = problems, reservations
         self._groups: dict[str, _Group] = {}
         self._of_pod: dict[str, GpuUser] = {}  # the last state in a watch
+        self._steps: dict[str, DevicesOfPod] = {}  # of pods that are not bound, by pod
         self._on_node: dict[str, dict[str, None]] = {}  # the groups of each node
         self._requests: dict[str, Sequence[str]] = {}  # groups of open BindRequests
         self._wanted: Counter[str] = Counter()  # by group, the number of BindRequests that name it
@@ -165,7 +175,11 @@ class SharedDevices:
         self._settle(touched)
 
     def pod_gone(self, pod: str, uid: str) -> None:
-        """A pod of ours is gone; maybe no watch ever showed it in its groups."""
+        """A pod of ours is gone; maybe no watch ever showed it in its groups. The answer to its
+        binding may still come."""
+        step = self._steps.get(pod)
+        if step is not None and step.binding.uid == uid:
+            step.is_gone = True
         known = self._of_pod.get(pod)
         if known is not None and known.uid == uid:
             self.saw([GpuUser(pod)], acts=self._acts)
@@ -207,10 +221,11 @@ class SharedDevices:
         return PART_OF_A_GPU in binding.needs
 
     def step(self, course: PodCourse, pod: Pod) -> DevicesOfPod:
-        return DevicesOfPod(self, course, pod.get("spec", {}).get("tolerations") or ())
+        return DevicesOfPod(self, course, pod)
 
     def enter(self, step: DevicesOfPod) -> None:
         """The pod needs the devices of its groups."""
+        self._steps[step.binding.pod] = step
         for name in step.groups:
             group = self._group(name)
             self._place(group, step.binding.node)
@@ -221,7 +236,8 @@ class SharedDevices:
         self._settle(step.groups)
 
     def leave(self, step: DevicesOfPod) -> None:
-        """The pod is not bound."""
+        """The pod is not bound, or gone."""
+        self._ended(step)
         for name in step.groups:
             group = self._groups.get(name)
             if group is not None and group.waiting.get(step.binding.pod) is step:
@@ -231,6 +247,10 @@ class SharedDevices:
 
     def occupy(self, step: DevicesOfPod) -> None:
         """The pod is bound."""
+        if step.is_gone:
+            self.leave(step)
+            return
+        self._ended(step)
         binding = step.binding
         user = GpuUser(binding.pod, binding.uid, binding.node, step.groups, "Pending")
         shown = self._of_pod.setdefault(binding.pod, user)
@@ -255,6 +275,10 @@ class SharedDevices:
         return f"the creation of the reservation pod {name}"
 
     # ---- inside ----------------------------------------------------------------------------------
+
+    def _ended(self, step: DevicesOfPod) -> None:
+        if self._steps.get(step.binding.pod) is step:
+            del self._steps[step.binding.pod]
 
     def _group(self, name: str) -> _Group:
         return self._groups.setdefault(name, _Group(name))
@@ -466,16 +490,16 @@ class SharedDevices:
 
 class DevicesOfPod:
     """A step. `until`: it waits for its devices. `has_devices`: they are known, and the pod is not
-    bound."""
+    bound. `is_gone`: its pod is."""
 
-    def __init__(
-        self, devices: SharedDevices, course: PodCourse, tolerations: Sequence[Mapping[str, Any]]
-    ) -> None:
+    def __init__(self, devices: SharedDevices, course: PodCourse, pod: Pod) -> None:
         self._devices = devices
         self.course, self.binding = course, course.binding
-        self.groups, self.tolerations = _groups_of(course.binding), tolerations
+        self.groups = _groups_of(course.binding)
+        self.tolerations: Sequence[Mapping[str, Any]] = pod.get("spec", {}).get("tolerations") or ()
+        self._earlier = [each for each in labels_of(pod) if each.startswith(keys.GPU_GROUP_LABEL)]
         self.until = Until()
-        self.has_devices = self._is_labelled = False
+        self.has_devices = self.is_gone = self._is_labelled = False
 
     @property
     def waits_for(self) -> str:
@@ -492,16 +516,26 @@ class DevicesOfPod:
         if self._devices.copies_labels:
             return
         self._is_labelled = True
-        outcome = await Send(_label(self.course, gpu_labels(self.binding.spec)))
+        labels = {**dict.fromkeys(self._earlier), **gpu_labels(self.binding.spec)}
+        outcome = await Send(_label(self.course, labels))
         if outcome.result is not Result.DONE:
-            self._is_labelled = False
+            self._is_labelled = _may_be_applied(outcome)
             is_led = outcome.reason != NOT_LEADING
             raise Refused(_text(self.binding, "", answer_of(outcome)) if is_led else "")
 
-    async def unreserve(self) -> None:
+    def leave(self) -> None:
         self._devices.leave(self)
-        if self._is_labelled:
-            await Send(_label(self.course, dict.fromkeys(gpu_labels(self.binding.spec))))
+
+    async def unreserve(self) -> None:
+        self.leave()
+        failures = 0
+        while self._is_labelled:
+            outcome = await Send(_label(self.course, dict.fromkeys(gpu_labels(self.binding.spec))))
+            check_lease(outcome)
+            self._is_labelled = _may_be_applied(outcome)
+            if self._is_labelled:
+                await Until(self.course.courses.now + wait_of(failures))
+                failures += 1
 
     def keep(self) -> None:
         self._devices.occupy(self)
@@ -532,6 +566,12 @@ def _placed(group: _Group) -> list[str]:
 def _text(binding: Binding, group: str, why: str) -> str:
     where = f" in gpu group <{group}>" if group else ""
     return f"failed to reserve GPUs for pod <{binding.pod}>{where}: {why}"
+
+
+def _may_be_applied(outcome: Outcome) -> bool:
+    """Whether labels may be as before the request, or as after it."""
+    is_open = outcome.result in (Result.FAILED, Result.LOST)
+    return is_open and outcome.reason != NOT_LEADING
 
 
 def _label(course: PodCourse, labels: Mapping[str, str | None]) -> Write:

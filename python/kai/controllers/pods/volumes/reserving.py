@@ -93,8 +93,10 @@ class VolumesOfPod:
         claims = [f"{self._binding.namespace}/{each}" for each in self._open()]
         return f"a volume for the claim {', '.join(claims)}" if claims else VOLUMES
 
-    def keep(self) -> None:
+    def leave(self) -> None:
         self._shared.open.pop(self, None)
+
+    keep = leave
 
     def _open(self) -> list[str]:
         return [each for each in self._names if each not in self._done]
@@ -241,7 +243,7 @@ class VolumesOfPod:
 
     async def unreserve(self) -> None:
         """A claim that gets a volume that is reserved for it gets it in any case."""
-        self._shared.open.pop(self, None)
+        self.leave()
         for name in self._open():
             claim = self._claims.get(name)
             if name in self._new and claim is not None:

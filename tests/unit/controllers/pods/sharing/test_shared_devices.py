@@ -349,6 +349,18 @@ def test_a_bound_pod_that_the_watch_lacks_keeps_its_reservation() -> None:
     assert harness.writes == [DELETE]
 
 
+def test_a_pod_that_is_gone_before_the_answer_to_its_binding_keeps_no_reservation() -> None:
+    """Its reservation stayed, and with it a whole GPU: no watch shows that the pod is gone twice."""
+    harness, _ = held()
+    harness.give(binding("b"))
+    assert harness.ready == ["team/b"]
+    harness.saw(GpuUser("team/a"))
+    harness.devices.pod_gone("team/b", "uid-b")
+    harness.keep(binding("b"))
+    harness.go_on()
+    assert harness.writes == [DELETE]
+
+
 def test_a_failed_binding_releases_a_device_that_no_other_pod_uses() -> None:
     harness = Harness()
     harness.give(binding("a"), binding("b"))
@@ -474,6 +486,39 @@ def test_an_older_server_gets_the_labels_by_a_patch_before_the_pod_is_bound() ->
     assert harness.ready == ["team/a"]
     harness.take_back(binding())
     assert harness.write.body == {"metadata": {"uid": "uid-a", "labels": {"runai-gpu-group": None}}}
+
+
+def test_labels_that_an_earlier_try_has_left_are_replaced() -> None:
+    """A pod with two devices has a label for each: with those of two tries it had four."""
+    harness = Harness(copies_labels=False)
+    earlier = {"runai-gpu-group/old": "old", "app": "web"}
+    harness.start(harness.devices, binding(), {"metadata": {"labels": earlier}})
+    harness.go_on()
+    harness.saw(reservation(device="GPU-7"))
+    assert isinstance(harness.write.body, dict)
+    labels = {"runai-gpu-group/old": None, "runai-gpu-group": "g"}
+    assert harness.write.body["metadata"]["labels"] == labels
+
+
+@pytest.mark.parametrize("first", [DONE, BUSY])
+def test_labels_are_removed_until_that_succeeds(first: Outcome) -> None:
+    """A pod that waits with a label keeps the reservation of its group."""
+    harness = Harness(copies_labels=False)
+    harness.give(binding())
+    harness.saw(reservation(device="GPU-7"))
+    labelling = harness.write
+    if first is DONE:
+        harness.answer(DONE, labelling)
+        harness.take_back(binding())
+    else:
+        harness.answer(BUSY, labelling)
+    removal = next(each for each in harness.given.writes if each.subresource == "status")
+    harness.answer(BUSY, removal)
+    harness.tick(harness.now + 1.0)
+    [again] = [each for each in harness.given.writes if each.subresource == "status"]
+    assert again == removal
+    harness.answer(DONE, again)
+    assert len(harness) == 0
 
 
 def test_a_request_without_groups_fails() -> None:
