@@ -220,6 +220,12 @@ class CarryingOut:
         self._courses.now = self._clock.monotonic()
         self.pods.groups.take(decided)
 
+    def lead_again(self) -> None:
+        """A new term begins."""
+        self.pods.lead_again()
+        self._binder.lead_again()
+        self._go_on()
+
     def hold(self, nodes: Collection[str]) -> None:
         """These nodes changed: unsent bindings to them wait until the next turn has checked
         them."""

@@ -229,6 +229,7 @@ class Service:
         """Another leader may have bound pods, and assigned devices to them, until a moment ago:
         they are listed again first."""
         self._log.info("leading", leases=",".join(self._options.leases()))
+        self._acts.lead_again()
         self._list_before_planning(LISTED_ANEW)
 
     def _went_back(self, key: str, known: int, now: int) -> None:

@@ -25,6 +25,7 @@ from kai.controllers.pods.bind_requests.values import FAILED, SUCCEEDED
 from kai.controllers.pods.carrier import Carrier, hold
 from kai.controllers.pods.course import (
     GivenUp,
+    NotLeading,
     NotWaiting,
     Pod,
     PodCourse,
@@ -114,7 +115,9 @@ class RequestBinder:
             course.status = None
         is_over = course.stage in (Stage.BOUND, Stage.ENDS)
         if (request.is_over or request.is_leaving) and not is_over:
-            self.gone(request.name, request.uid)  # another process has finished it
+            if request.phase == SUCCEEDED:
+                self._carrier.keep(course)  # another process has bound the pod, with what is there
+            self.gone(request.name, request.uid)
         elif request.version != before.version:
             course.until_shown.wake()
 
@@ -134,6 +137,11 @@ class RequestBinder:
         if course is not None and course.binding.uid == uid:
             self._courses.overtake(course, Again())
         self._carrier.troubles.end(pod, uid)
+
+    def lead_again(self) -> None:
+        """A new term: what is under way is looked up again."""
+        for course in self._binds.values():
+            self._courses.overtake(course, Again())
 
     def hold(self, nodes: Iterable[str]) -> None:
         """These nodes changed: what was requested for them is checked before it is sent."""
@@ -213,7 +221,7 @@ class RequestBinder:
         """One try; whether there is another one."""
         try:
             was_sent = await self._bind(course)
-        except (Again, GivenUp):
+        except (Again, GivenUp, NotLeading):
             course.go_on()
             return True
         except Refused as end:

@@ -2,7 +2,7 @@
 
     carrier = Carrier(courses, reservers, way, results)
     await carrier.reserve(course)      # raises Refused, NotWaiting
-    await carrier.bind(course)         # until it is bound; raises Refused, GivenUp
+    await carrier.bind(course)         # until it is bound; raises Refused, GivenUp, NotLeading
     await carrier.undo(course)         # if it is not
 
 A request without an answer may have been applied, or may still be: it can be under way even when
@@ -120,7 +120,9 @@ class Carrier:
             if result is Result.REFUSED:
                 self.results.failed.append((binding, why))
             await trouble.end_of_rest()
-        elif result is Result.REPLACED or outcome.reason == NOT_LEADING:
+        elif outcome.reason == NOT_LEADING:
+            raise NotLeading
+        elif result is Result.REPLACED:
             raise GivenUp
         elif result is not Result.CONFLICT and result is not Result.GONE:
             raise Refused(why, by_node=_may_be_for_the_node(outcome))
@@ -134,10 +136,14 @@ class Carrier:
             step = course.steps.pop()
             try:
                 await step.unreserve()
-            except NotLeading:  # another process may be about to bind the pod
-                for each in course.steps:
-                    each.leave()
-                course.steps.clear()
+            except NotLeading:
+                self.leave(course)
+
+    def leave(self, course: PodCourse) -> None:
+        """Nothing is undone: another process may be about to bind the pod, with what is there."""
+        for step in course.steps:
+            step.leave()
+        course.steps.clear()
 
     def keep(self, course: PodCourse) -> None:
         """The pod is bound."""

@@ -71,6 +71,11 @@ class Evictor:
         if removal is not None and removal.order.uid == uid:
             del self._leaving[pod]
 
+    def lead_again(self) -> None:
+        """A new term: evictions that were not sent are not sent any more."""
+        self._results.forget += [each.assumption for each in self._leaving.values()]
+        self._leaving.clear()
+
     # ---- courses ---------------------------------------------------------------------------------
 
     async def _evict_together(self, removal: Removal, case: _Case) -> None:

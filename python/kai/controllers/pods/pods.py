@@ -25,6 +25,7 @@ from kai.controllers.pods.bind_requests import Request
 from kai.controllers.pods.carrier import Carrier, hold
 from kai.controllers.pods.course import (
     GivenUp,
+    NotLeading,
     NotWaiting,
     Pod,
     PodCourse,
@@ -193,6 +194,14 @@ class Pods:
         hold(self._of.values(), changed)
         self.requests.nodes_changed(changed)
 
+    def lead_again(self) -> None:
+        """A new term: another process may have led since the decisions that are not carried out
+        yet. They are dropped, and nothing of them is undone."""
+        for course in self._of.values():
+            if course.stage in (Stage.BEGINS, Stage.RESERVES):
+                self._courses.overtake(course, NotLeading())
+        self._evictor.lead_again()
+
     def take(self) -> Results:
         """What has become known since the last call."""
         return self.results.take()
@@ -275,7 +284,9 @@ class Pods:
                 await self._succeed(course)
         except Refused as end:
             self._fail(course, end)
-        except GivenUp:
+        except (GivenUp, NotLeading) as end:
+            if isinstance(end, NotLeading):
+                self._carrier.leave(course)
             troubles.end(*course.binding.key)
             self.results.forget.append(course.binding.assumption)
         except Broken:

@@ -313,8 +313,7 @@ def test_an_undoing_that_is_interrupted_goes_on() -> None:
 def test_a_process_that_does_not_lead_any_more_undoes_nothing() -> None:
     harness = reserved()
     harness.answer(NOT_LED)
-    harness.answer(NOT_LED)
-    assert harness.kinds == []
+    assert (harness.kinds, harness.steps.forget) == ([], [7])
     assert harness.first.reserved == harness.second.reserved == ["team/a-0"]
 
 
@@ -322,7 +321,14 @@ def test_a_process_that_does_not_lead_any_more_drops_what_it_knows_of_all_steps(
     """The earlier steps were kept for ever: volumes and devices counted as taken."""
     harness = reserved()
     harness.answer(NOT_LED)
+    assert (harness.first.left, harness.second.left) == (["team/a-0"], ["team/a-0"])
+
+
+def test_a_process_that_loses_its_lease_while_it_undoes_stops() -> None:
+    harness = reserved()
+    harness.answer(REFUSED)
     harness.answer(NOT_LED)
+    assert harness.kinds == []
     assert (harness.first.left, harness.second.left) == (["team/a-0"], [])
 
 
@@ -378,6 +384,25 @@ def test_a_new_request_of_a_pod_begins_when_the_one_before_is_undone() -> None:
     binder.steps(1)
     [read] = check().look
     assert [each.verb for each in binder.seen(1, read, pod()).writes] == ["create"]
+
+
+def test_in_a_new_term_earlier_decisions_are_neither_carried_out_nor_undone() -> None:
+    harness = Harness()
+    harness.begin(binding("a-0"), binding("a-1", number=8))
+    harness.look(pod("a-0"))
+    harness.played.pods.lead_again()
+    harness.answer()
+    assert sorted(harness.steps.forget) == [7, 8]
+    harness.look(pod("a-1"))
+    assert (harness.kinds, harness.played.under_way) == ([], 0)
+    assert harness.first.reserved == ["team/a-0"], "as the next leader finds it"
+
+
+def test_in_a_new_term_the_answer_to_a_binding_still_counts() -> None:
+    harness = reserved()
+    harness.played.pods.lead_again()
+    harness.answer()
+    assert [each.pod for each in harness.steps.bound] == ["team/a-0"]
 
 
 # ---- slow steps ----------------------------------------------------------------------------------
