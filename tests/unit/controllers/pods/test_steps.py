@@ -23,7 +23,7 @@ STAMP = "2026-01-01T00:00:00Z"
 
 
 class Things:
-    """A reserver in its simplest form: one write for each thing. `reserved`, `kept` and `left`: pods."""
+    """A reserver in its simplest form: one write each. `reserved`, `kept` and `left`: pods."""
 
     def __init__(self, what: str, key: str) -> None:
         self.what, self.key = what, key

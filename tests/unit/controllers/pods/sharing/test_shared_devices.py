@@ -350,7 +350,7 @@ def test_a_bound_pod_that_the_watch_lacks_keeps_its_reservation() -> None:
 
 
 def test_a_pod_that_is_gone_before_the_answer_to_its_binding_keeps_no_reservation() -> None:
-    """Its reservation stayed, and with it a whole GPU: no watch shows that the pod is gone twice."""
+    """Its reservation stayed, and with it a GPU: no watch shows twice that the pod is gone."""
     harness, _ = held()
     harness.give(binding("b"))
     assert harness.ready == ["team/b"]
