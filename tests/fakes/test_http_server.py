@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fakes.api_server import ApiServer, Fault, unanswered
-from fakes.cluster import node, pod
 from fakes.http_server import FakeApi
+from fakes.objects import node, pod
 from kai.api.writes import Lane, Outcome, Read, Result, Write, delete_options
 from kai.k8s.client import Client
 

@@ -12,7 +12,8 @@ import pytest
 
 import kai
 from fakes.api_server import Fault
-from fakes.cluster import FakeCluster, pod, small
+from fakes.cluster import FakeCluster
+from fakes.objects import pod, small
 from kai.api.writes import Outcome, Result
 from kai.controllers import unshown
 from kai.service import comparing

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from fakes.api_server import Fault
-from fakes.cluster import FakeCluster, node, pod, small
+from fakes.cluster import FakeCluster
+from fakes.objects import node, pod, small
 from kai.api import keys
 from kai.api.writes import Outcome, Result, Write
 from kai.cli import main

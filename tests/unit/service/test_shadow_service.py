@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from fakes.cluster import FakeCluster, node, pod, small
+from fakes.cluster import FakeCluster
+from fakes.objects import node, pod, small
 from kai.errors import InvalidInputError
 from kai.k8s.client import Client
 from kai.service.log import Log

@@ -14,7 +14,8 @@ from aiohttp import web
 
 import kai
 from fakes.clock import VirtualClock
-from fakes.cluster import FakeCluster, node, queue
+from fakes.cluster import FakeCluster
+from fakes.objects import node, queue
 from fakes.prometheus import FakePrometheus
 from kai.engine.usage import Rows
 from kai.errors import InvalidConfigError, InvalidInputError

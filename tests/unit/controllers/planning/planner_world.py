@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from kai.api import keys
+from fakes import objects
+from fakes.objects import Object, queue
 from kai.controllers.planning.core import make_core
 from kai.controllers.planning.kinds import needed_by
 from kai.controllers.planning.options import PlanningOptions
@@ -13,60 +14,10 @@ from kai.controllers.planning.planner import Planner
 from kai.controllers.planning.turns import Inputs, Turn
 
 START_NS = 1_800_000_000_000_000_000
-READY = [{"type": "Ready", "status": "True"}]
 
 
-def node(name: str, gpus: int = 2, **spec: Any) -> dict[str, Any]:
-    room = {"cpu": "8", "memory": "64Gi", "pods": "110", keys.NVIDIA_GPU: str(gpus)}
-    return {
-        "metadata": {"name": name},
-        "spec": spec,
-        "status": {"allocatable": room, "conditions": READY},
-    }
-
-
-def queue(name: str, parent: str = "", gpus: int = -1) -> dict[str, Any]:
-    quota = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
-    resources = {"cpu": quota, "memory": quota, "gpu": {**quota, "quota": gpus}}
-    spec: dict[str, Any] = {"resources": resources}
-    if parent:
-        spec["parentQueue"] = parent
-    return {"metadata": {"name": name}, "spec": spec}
-
-
-def group(name: str, queue: str = "leaf") -> dict[str, Any]:
-    metadata = {"namespace": "team", "name": name, "uid": f"uid-{name}"}
-    return {"metadata": metadata, "spec": {"queue": queue, "minMember": 1}}
-
-
-def pod(
-    name: str,
-    group: str = "g",
-    *,
-    on: str = "",
-    phase: str = "Pending",
-    gpus: int = 1,
-    scheduler: str = "kai-scheduler",
-    uid: str = "",
-    status: dict[str, Any] | None = None,
-    **metadata: Any,
-) -> dict[str, Any]:
-    requests = {"cpu": "1", keys.NVIDIA_GPU: str(gpus)}
-    return {
-        "metadata": {
-            "namespace": "team",
-            "name": name,
-            "uid": uid or f"uid-{name}",
-            "annotations": {keys.POD_GROUP_ANNOTATION: group} if group else {},
-            **metadata,
-        },
-        "spec": {
-            "schedulerName": scheduler,
-            "nodeName": on,
-            "containers": [{"name": "c", "resources": {"requests": requests}}],
-        },
-        "status": {"phase": phase, **(status or {})},
-    }
+def pod(name: str, group: str = "g", uid: str = "", **more: Any) -> Object:
+    return objects.pod(name, group, uid=uid or f"uid-{name}", **more)
 
 
 class World:

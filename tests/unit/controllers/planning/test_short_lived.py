@@ -7,10 +7,11 @@ import random
 from typing import Any
 
 import pytest
-from planner_world import START_NS, World, node, pod, queue
+from planner_world import START_NS, World, pod
 
 from fakes.api_server import ApiServer, Object
 from fakes.clock import VirtualClock
+from fakes.objects import node, queue
 from fakes.played import Scheduler, Steps
 from kai.api.writes import Lane, Outcome, Read, Result, Write
 from kai.controllers.grouper import Reference

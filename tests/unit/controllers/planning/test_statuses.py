@@ -7,8 +7,9 @@ import json
 from typing import Any
 
 import pytest
-from planner_world import World, group, pod, queue
+from planner_world import World, pod
 
+from fakes.objects import group, queue
 from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.planning.statuses import WAIT_S
 
