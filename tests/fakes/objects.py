@@ -34,8 +34,8 @@ def priority_class(name: str, value: int) -> Object:
     return {"kind": "PriorityClass", "metadata": {"name": name}, "value": value}
 
 
-def group(name: str, queue: str = "leaf") -> Object:
-    metadata = {"namespace": "team", "name": name, "uid": f"uid-of-{name}"}
+def group(name: str, queue: str = "leaf", **metadata: Any) -> Object:
+    metadata = {"namespace": "team", "name": name, "uid": f"uid-of-{name}", **metadata}
     return {"kind": "PodGroup", "metadata": metadata, "spec": {"queue": queue, "minMember": 1}}
 
 
