@@ -9,7 +9,6 @@ with FakeCluster(tmp_path / "kubeconfig.yaml") as cluster:
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 import time
 from collections.abc import Callable
@@ -40,10 +39,7 @@ class FakeCluster:
     def __enter__(self) -> FakeCluster:
         self._thread.start()
         self.do(self.api.__aenter__)
-        cluster = {"name": "c", "cluster": {"server": self.api.url}}
-        context = {"name": "fake", "context": {"cluster": "c"}}
-        config = {"clusters": [cluster], "contexts": [context], "current-context": "fake"}
-        self.kubeconfig.write_text(json.dumps(config))
+        self.api.kubeconfig(self.kubeconfig)
         return self
 
     def __exit__(self, *_: object) -> None:
