@@ -11,6 +11,7 @@ import pytest
 
 import kai
 from fakes.objects import Object, job, node, pod, priority_class, queue
+from fakes.watches import Watches
 from kai.api import keys, times
 from kai.api.writes import Outcome, Result
 from kai.controllers.grouper import Rules
@@ -43,12 +44,8 @@ class Running:
 
     def lists(self, sinks: Sequence[Any]) -> None:
         for kind in WATCHED:
-            items = list(self.objects.get(kind, {}).values())
-            page = {"kind": f"{kind}List", "metadata": {"resourceVersion": "5"}, "items": items}
             for sink in sinks:
-                sink.begin_list(kind)
-                sink.list_page(kind, json.dumps(page).encode())
-                sink.end_list(kind)
+                Watches(sink).list(kind, self.objects.get(kind, {}).values())
 
     def turn(self, seconds: float = 0.1) -> Turn:
         """Its decisions on the current objects; owners are read at once."""

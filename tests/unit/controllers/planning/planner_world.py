@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Literal
 
 from fakes import objects
 from fakes.objects import Object, queue
+from fakes.watches import Watches
 from kai.controllers.planning.core import make_core
 from kai.controllers.planning.kinds import needed_by
 from kai.controllers.planning.options import PlanningOptions
@@ -34,25 +34,12 @@ class World:
         self.core = make_core(options)
         self.changed: list[str] = []
         self.planner = Planner(self.core, options, self.changed.extend)
-        self.now_ns, self._version = START_NS, 1
+        self.now_ns = START_NS
+        self.watches = Watches(self.core.feed, self.planner.sinks())
+        self.event = self.watches.event
         queues = [queue("top"), queue("leaf", "top")]
         for kind in sorted(needed_by(options.roles)):
-            self._list(kind, lists.get(kind, queues if kind == "Queue" else []))
-
-    def _list(self, kind: str, items: list[dict[str, Any]]) -> None:
-        self.core.feed.begin_list(kind)
-        page = {"kind": f"{kind}List", "metadata": {"resourceVersion": "1"}}
-        items = [self._versioned(each) for each in items]
-        self.core.feed.list_page(kind, json.dumps({**page, "items": items}).encode())
-        self.core.feed.end_list(kind)
-
-    def _versioned(self, item: dict[str, Any]) -> dict[str, Any]:
-        self._version += 1
-        return {**item, "metadata": {**item["metadata"], "resourceVersion": str(self._version)}}
-
-    def event(self, what: str, kind: str, item: dict[str, Any]) -> None:
-        line = json.dumps({"type": what, "object": self._versioned(item)}).encode()
-        self.core.feed.watch_bytes(kind, line + b"\n")
+            self.watches.list(kind, lists.get(kind, queues if kind == "Queue" else []))
 
     def turn(self, after: float = 0.0, **inputs: Any) -> Turn:
         self.now_ns += int(after * 1e9)

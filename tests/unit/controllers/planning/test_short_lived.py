@@ -104,7 +104,7 @@ class Run:
     def list_again(self) -> None:
         """A watch has broken, and the events since were lost."""
         self.server.events["Pod"].clear()
-        self.world._list("Pod", self.server.list("Pod"))
+        self.world.watches.list("Pod", self.server.list("Pod"))
 
     def turn(self, seconds: float) -> Turn:
         steps, self.steps = self.steps, Steps()
