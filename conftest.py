@@ -1,15 +1,11 @@
-"""Lists the test modules that took long, and makes tests/fakes importable."""
+"""Lists the test modules that took long."""
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-sys.path.append(str(Path(__file__).parent / "tests"))
 
 # No test measures wall time: machines are shared.
 settings.register_profile("kai", deadline=None, suppress_health_check=[HealthCheck.too_slow])

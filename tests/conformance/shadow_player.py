@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 from recordings import Recording
 from virtual import Moment, moments, ns_of, with_uids
 
+from fakes.watches import Watches
 from kai.controllers.planning.kinds import WATCHED
 from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.planning.turns import Inputs
@@ -23,14 +22,9 @@ class Player:
     def __init__(self) -> None:
         self.compared: list[Compared] = []
         self._planner = ShadowPlanner(PlanningOptions(roles=("scheduler",)))
-        self._sinks = self._planner.sinks()
-        self._version = 1
+        self._watches = Watches(self._planner.feed, self._planner.sinks())
         for kind in WATCHED:
-            page = {"kind": f"{kind}List", "metadata": {"resourceVersion": "1"}, "items": []}
-            for sink in (*self._sinks.get(kind, ()), self._planner.feed):
-                sink.begin_list(kind)
-                sink.list_page(kind, json.dumps(page).encode())
-                sink.end_list(kind)
+            self._watches.list(kind)
 
     def play(self, recording: Recording, phase_ms: int) -> None:
         planned_ms, wake_ms = -PERIOD_MS, None
@@ -53,11 +47,7 @@ class Player:
         what = "MODIFIED" if moment.before else "ADDED"
         if moment.after is None:
             what = "DELETED"
-        self._version += 1
-        found["metadata"]["resourceVersion"] = str(self._version)
-        line = json.dumps({"type": what, "object": found}).encode() + b"\n"
-        for sink in (*self._sinks.get(moment.kind, ()), self._planner.feed):
-            sink.watch_bytes(moment.kind, line)
+        self._watches.event(what, moment.kind, found)
 
     def _turn(self, at_ms: int) -> int | None:
         """The time of the next turn if nothing else happens."""

@@ -13,6 +13,7 @@ objects never change: each change makes another one, so events may be delivered 
 
 from __future__ import annotations
 
+import functools
 import json
 import marshal
 from bisect import bisect_right
@@ -33,8 +34,14 @@ Object = dict[str, Any]
 SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
 UPDATE: Any = "update"
 """The verb of a PUT, which no Write of a controller has."""
-KEPT = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "resourceVersion")
+KEPT = (
+    *("name", "namespace", "uid", "resourceVersion", "creationTimestamp"),
+    *("deletionTimestamp", "deletionGracePeriodSeconds"),
+)
 """Metadata that no patch changes."""
+MODIFIED = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
 MERGED_BY = {
     "conditions": "type",
     "containers": "name",
@@ -64,17 +71,13 @@ class Fault:
 
 
 class ApiError(Exception):
-    def __init__(self, code: int, reason: str, message: str, *causes: str) -> None:
+    def __init__(self, code: int, reason: str, message: str) -> None:
         super().__init__(message)
-        self.code, self.reason, self.causes = code, reason, causes
+        self.code, self.reason = code, reason
 
     def status(self) -> Object:
-        causes = [{"reason": each} for each in self.causes]
-        return {
-            **{"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"},
-            **{"code": self.code, "reason": self.reason, "message": str(self)},
-            "details": {"causes": causes},
-        }
+        why = {"code": self.code, "reason": self.reason, "message": str(self)}
+        return {**SUCCESS, "status": "Failure", **why}
 
 
 def unanswered(write: Write) -> Outcome:
@@ -262,14 +265,13 @@ class ApiServer:
         metadata = made.setdefault("metadata", {})
         if not metadata.get("name") and "generateName" in metadata:
             metadata["name"] = f"{metadata['generateName']}{self._created:05}"
-        metadata["namespace"], name = key[0], metadata.get("name") or key[1]
-        if not key[0]:
-            del metadata["namespace"]
+        metadata["name"] = name = metadata.get("name") or key[1]
+        if row.namespaced:
+            metadata["namespace"] = key[0]
         if (key[0], name) in self._objects[row.kind]:
             raise ApiError(409, "AlreadyExists", f'{_title(row)} "{name}" already exists')
         for each in ("uid", "deletionTimestamp"):
             metadata.pop(each, None)
-        metadata["name"] = name
         made.pop("status", None)
         if row.kind == "Pod":
             made["status"] = {"phase": "Pending"}
@@ -327,8 +329,7 @@ class ApiServer:
     def _bind(self, pod: Object, binding: Object) -> None:
         metadata, spec = binding.get("metadata") or {}, pod.get("spec") or {}
         self._check(pod, metadata)
-        name = pod["metadata"]["name"]
-        why = ""
+        name, why = pod["metadata"]["name"], ""
         if "deletionTimestamp" in pod["metadata"]:
             why = f"pod {name} is being deleted, cannot be assigned to a host"
         elif spec.get("nodeName"):
@@ -336,8 +337,7 @@ class ApiServer:
         elif spec.get("schedulingGates"):
             why = f"pod {name} has non-empty .spec.schedulingGates"
         if why:
-            message = f'Operation cannot be fulfilled on pods/binding "{name}": {why}'
-            raise ApiError(409, "Conflict", message)
+            raise _conflict(pod, why)
         given = ("annotations", "labels") if self.copies_labels else ("annotations",)
         condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": self._stamp()}
         patch = {
@@ -349,19 +349,9 @@ class ApiServer:
 
     def _check(self, known: Object, wanted: Mapping[str, Any]) -> None:
         """Preconditions of a write. Raises ApiError."""
-        metadata = known["metadata"]
-        for each in ("uid", "resourceVersion"):
-            if wanted.get(each, metadata[each]) not in ("", None, metadata[each]):
-                why = "the object has been modified; please apply your changes to the latest"
-                why += " version and try again"
-                if each == "uid":
-                    why = f"Precondition failed: UID in object meta: {metadata[each]}"
-                raise ApiError(
-                    409,
-                    "Conflict",
-                    f"Operation cannot be fulfilled on {_title(_row(known['kind']))}"
-                    f' "{metadata["name"]}": {why}',
-                )
+        for each, why in (("uid", "Precondition failed: UID"), ("resourceVersion", MODIFIED)):
+            if wanted.get(each) not in ("", None, known["metadata"][each]):
+                raise _conflict(known, why)
 
     def _store(self, what: str, item: Object) -> Object:
         self.version += 1
@@ -388,7 +378,7 @@ class ApiServer:
                 self._is_showing = False
 
     def _stamp(self, seconds: float = 0.0) -> str:
-        return to_text(int((self.clock.wall() + seconds) * 1e9))
+        return to_text(int(self.clock.wall() + seconds) * 10**9)
 
 
 def runs_pods(server: ApiServer) -> None:
@@ -434,20 +424,17 @@ def _merged_list(
 
 
 def selects(labels: str, fields: str, item: Object) -> bool:
-    """Whether an object matches selectors such as "a=b,c!=d"; a label alone: it exists."""
+    """Whether an object matches selectors such as "a=b,c!=d"."""
     of_labels = item["metadata"].get("labels") or {}
-    for each in filter(None, labels.split(",")):
-        name, sign, value = each.partition("=")
-        found = of_labels.get(name.removesuffix("!"))
-        if (found == value if sign else found is not None) == name.endswith("!"):
-            return False
-    for each in filter(None, fields.split(",")):
-        name, _, value = each.partition("=")
-        found = item
-        for part in name.removesuffix("!").split("."):
-            found = found.get(part) or {}
-        if ((found or "") == value) == name.endswith("!"):
-            return False
+
+    def field(name: str) -> Any:
+        return functools.reduce(lambda found, part: found.get(part) or {}, name.split("."), item)
+
+    for selector, value_of in ((labels, of_labels.get), (fields, field)):
+        for each in filter(None, selector.split(",")):
+            name, _, value = each.partition("=")
+            if ((value_of(name.removesuffix("!")) or "") == value) == name.endswith("!"):
+                return False
     return True
 
 
@@ -474,6 +461,11 @@ def _key(item: Object) -> tuple[str, str]:
 
 def _title(row: Resource) -> str:
     return f"{row.plural}.{row.group}" if row.group else row.plural
+
+
+def _conflict(item: Object, why: str) -> ApiError:
+    what = f'{_title(_row(item["kind"]))} "{item["metadata"]["name"]}"'
+    return ApiError(409, "Conflict", f"Operation cannot be fulfilled on {what}: {why}")
 
 
 def _is_built_in(row: Resource) -> bool:

@@ -96,7 +96,10 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def until(condition: Callable[[], object]) -> None:
-    """Waits for a condition; the test's own time limit is the only limit."""
+async def until(condition: Callable[[], object], why: Callable[[], object] = str) -> None:
+    """Waits for a condition, for at most 30 s of real time. `why`: shown if it does not come."""
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + 30.0
     while not condition():
+        assert loop.time() < ends, why()
         await asyncio.sleep(0.001)

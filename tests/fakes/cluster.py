@@ -9,7 +9,6 @@ with FakeCluster(tmp_path / "kubeconfig.yaml") as cluster:
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 import time
 from collections.abc import Callable
@@ -40,10 +39,7 @@ class FakeCluster:
     def __enter__(self) -> FakeCluster:
         self._thread.start()
         self.do(self.api.__aenter__)
-        cluster = {"name": "c", "cluster": {"server": self.api.url}}
-        context = {"name": "fake", "context": {"cluster": "c"}}
-        config = {"clusters": [cluster], "contexts": [context], "current-context": "fake"}
-        self.kubeconfig.write_text(json.dumps(config))
+        self.api.kubeconfig(self.kubeconfig)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -86,73 +82,3 @@ class FakeCluster:
     def stop_serving(self) -> None:
         """As if the server disappeared for good."""
         self.do(self.api._runner.cleanup)
-
-
-# ---- objects -------------------------------------------------------------------------------------
-
-
-def node(name: str, gpus: int, **labels: str) -> Object:
-    room = {"cpu": "8", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": str(gpus)}
-    return {
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "status": {"allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]},
-    }
-
-
-def queue(name: str, parent: str = "", gpus: float = -1) -> Object:
-    share = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
-    resources = {"cpu": share, "memory": share, "gpu": {**share, "quota": gpus}}
-    spec: Object = {"resources": resources}
-    if parent:
-        spec["parentQueue"] = parent
-    return {"kind": "Queue", "metadata": {"name": name}, "spec": spec}
-
-
-def priority_class(name: str, value: int) -> Object:
-    return {"kind": "PriorityClass", "metadata": {"name": name}, "value": value}
-
-
-def pod(
-    name: str,
-    *,
-    queue: str = "a",
-    gpus: int = 1,
-    owner: Object | None = None,
-    priority: str = "train",
-) -> Object:
-    """A waiting pod that is in no pod group."""
-    metadata: Object = {
-        "name": name,
-        "namespace": "team",
-        "uid": f"uid-of-{name}",
-        "labels": {"kai.scheduler/queue": queue},
-        "creationTimestamp": "2026-01-01T00:00:00Z",
-    }
-    if owner is not None:
-        about = {"name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]}
-        owns = {"apiVersion": "batch/v1", "kind": owner["kind"], "controller": True, **about}
-        metadata["ownerReferences"] = [owns]
-    limits = {"limits": {"nvidia.com/gpu": str(gpus)}, "requests": {"nvidia.com/gpu": str(gpus)}}
-    return {
-        "kind": "Pod",
-        "metadata": metadata,
-        "spec": {
-            "schedulerName": "kai-scheduler",
-            "priorityClassName": priority,
-            "containers": [{"name": "main", "resources": limits}],
-        },
-        "status": {"phase": "Pending"},
-    }
-
-
-def job(name: str, queue: str = "a") -> Object:
-    labels = {"kai.scheduler/queue": queue}
-    metadata = {"name": name, "namespace": "team", "uid": f"uid-of-{name}", "labels": labels}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {}}
-
-
-def small() -> list[Object]:
-    """Two queues, a node with two GPUs, and a pod."""
-    classes = [priority_class("train", 50), priority_class("build", 100)]
-    return [*classes, queue("top"), queue("a", "top"), node("n1", 2), pod("p1")]

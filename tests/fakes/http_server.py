@@ -14,6 +14,7 @@ import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -80,6 +81,14 @@ class FakeApi:
         return Client(
             Access(server=self.url, source="test", user=User(**user)), clock=clock or QuickClock()
         )
+
+    def kubeconfig(self, path: Path) -> Path:
+        """Written to this file."""
+        cluster = {"name": "c", "cluster": {"server": self.url}}
+        context = {"name": "fake", "context": {"cluster": "c"}}
+        config = {"clusters": [cluster], "contexts": [context], "current-context": "fake"}
+        path.write_text(json.dumps(config))
+        return path
 
     def paths(self, method: str = "") -> list[str]:
         return [each.path for each in self.seen if method in ("", each.method)]

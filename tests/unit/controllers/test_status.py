@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakes.api_server import merged
 from kai.api.writes import Lane, Write
 from kai.controllers import amounts, status
 from kai.controllers.status import QueueFacts, Sums
 
 ONE_GPU = {"cpu": "100m", "memory": "64Mi", "nvidia.com/gpu": "1"}
-
-
-def merged(value: Any, patch: Any) -> Any:
-    """RFC 7396."""
-    if not isinstance(patch, Mapping):
-        return patch
-    result = dict(value) if isinstance(value, Mapping) else {}
-    for name, each in patch.items():
-        if each is None:
-            result.pop(name, None)
-        else:
-            result[name] = merged(result.get(name), each)
-    return result
 
 
 def test_a_group_without_status_gets_one() -> None:

@@ -8,49 +8,21 @@ from typing import Any
 import pytest
 
 import kai
+from fakes import objects
+from fakes.objects import Object, node, queue
 from kai import _core
 from kai.controllers.planning.seen import FeedSeen
 from kai.engine.cluster import Cluster
 
 NOW_NS = 1_750_000_000_000_000_000
-QUOTA = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 
 
-def queue(name: str, parent: str = "") -> dict[str, Any]:
-    spec = {"parentQueue": parent, "resources": dict.fromkeys(("gpu", "cpu", "memory"), QUOTA)}
-    return {"metadata": {"name": name, "resourceVersion": "1"}, "spec": spec}
+def group(name: str) -> Object:
+    return objects.group(name, resourceVersion="1")
 
 
-def group(name: str) -> dict[str, Any]:
-    metadata = {"namespace": "q", "name": name, "uid": f"uid-{name}", "resourceVersion": "1"}
-    return {"metadata": metadata, "spec": {"queue": "leaf", "minMember": 1}}
-
-
-def pod(name: str, version: int, *, group: str = "", node: str = "") -> dict[str, Any]:
-    return {
-        "metadata": {
-            "namespace": "q",
-            "name": name,
-            "uid": f"uid-{name}",
-            "resourceVersion": str(version),
-            "annotations": {"pod-group-name": group} if group else {},
-        },
-        "spec": {
-            "schedulerName": "kai-scheduler",
-            "nodeName": node,
-            "containers": [{"name": "c", "resources": {"requests": {"nvidia.com/gpu": "1"}}}],
-        },
-        "status": {"phase": "Pending"},
-    }
-
-
-NODE = {
-    "metadata": {"name": "n", "resourceVersion": "1"},
-    "status": {
-        "allocatable": {"cpu": "8", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": "2"},
-        "conditions": [{"type": "Ready", "status": "True"}],
-    },
-}
+def pod(name: str, version: int, *, group: str = "", node: str = "") -> Object:
+    return objects.pod(name, group, on=node, resourceVersion=str(version))
 
 
 class Server:
@@ -61,7 +33,7 @@ class Server:
         self.feed = _core.Feed(self.core)
         self.session = _core.Session(_core.Config.parse(""))
         self.list("Queue", queue("top"), queue("leaf", "top"))
-        self.list("Node", NODE)
+        self.list("Node", node("n"))
 
     def list(self, kind: str, *items: dict[str, Any]) -> tuple[str, str, int]:
         self.feed.begin_list(kind)
@@ -85,9 +57,9 @@ def test_bytes_become_a_plan_whose_decisions_are_assumed() -> None:
     server.list("PodGroup", group("g"), group("h"))
     assert server.list("Pod", pod("a", 1, group="g"), pod("b", 2, group="h")) == ("5", "", 2)
     drained = server.feed.drain()
-    assert [name for name, _ in drained.pods] == ["q/a", "q/b"]
-    assert json.loads(drained.pods[0][1])["metadata"]["uid"] == "uid-a"
-    assert drained.groups == ["q/g", "q/h"]
+    assert [name for name, _ in drained.pods] == ["team/a", "team/b"]
+    assert json.loads(drained.pods[0][1])["metadata"]["uid"] == "uid-of-a"
+    assert drained.groups == ["team/g", "team/h"]
     assert drained.queues == ["leaf", "top"]
     assert drained.synced == ["Node", "Pod", "PodGroup", "Queue"]
     assert (drained.rejected, drained.gone) == ([], [])
@@ -97,8 +69,8 @@ def test_bytes_become_a_plan_whose_decisions_are_assumed() -> None:
     assert server.plan().counts()["bind"] == 0
     assert server.session.forget(server.core, 1)
     assert server.plan().counts()["bind"] == 1
-    assert server.session.assume_bound_to(server.core, "q/a", "another", "n") is None
-    assert server.session.assume_bound_to(server.core, "q/a", "uid-a", "n") == 3
+    assert server.session.assume_bound_to(server.core, "team/a", "another", "n") is None
+    assert server.session.assume_bound_to(server.core, "team/a", "uid-of-a", "n") == 3
     assert server.plan().counts()["bind"] == 0
 
 
@@ -113,10 +85,10 @@ def test_a_status_written_by_the_scheduler_does_not_change_the_plan() -> None:
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
     written["status"]["conditions"] = [{**condition, "message": "no room"}]
     drained = server.event("MODIFIED", "Pod", written)
-    assert (drained.pods, drained.groups) == ([], ["q/g"])
+    assert (drained.pods, drained.groups) == ([], ["team/g"])
     assert not server.session.has_changed(server.core)
-    facts = server.feed.pod_facts(["q/a", "q/none"])
-    assert facts == [("uid-a", "", "False", "Unschedulable", "no room", "", "g", True), None]
+    facts = server.feed.pod_facts(["team/a", "team/none"])
+    assert facts == [("uid-of-a", "", "False", "Unschedulable", "no room", "", "g", True), None]
     server.event("MODIFIED", "Pod", pod("a", 4, group="g", node="n"))
     assert server.session.has_changed(server.core)
 
@@ -126,12 +98,12 @@ def test_a_group_that_disables_marking_of_its_pods() -> None:
     server.list("PodGroup", group("g"))
     server.list("Pod", pod("a", 1, group="g"), pod("b", 2))
     server.feed.drain()
-    assert FeedSeen(server.feed).pod("q/a").marked  # type: ignore[union-attr]
+    assert FeedSeen(server.feed).pod("team/a").marked  # type: ignore[union-attr]
     changed = group("g")
     changed["metadata"]["resourceVersion"] = "3"
     changed["spec"]["markUnschedulable"] = False
     server.event("MODIFIED", "PodGroup", changed)
-    seen = [FeedSeen(server.feed).pod(name) for name in ("q/a", "q/b")]
+    seen = [FeedSeen(server.feed).pod(name) for name in ("team/a", "team/b")]
     assert [each.marked for each in seen if each is not None] == [False, True]
 
 
@@ -141,10 +113,11 @@ def test_sums_of_groups_and_queues() -> None:
     server.list("Pod", pod("a", 1, group="g", node="n"), pod("b", 2, group="g"))
     server.feed.drain()
     two, one = {"nvidia.com/gpu": "2"}, {"nvidia.com/gpu": "1"}
-    assert server.feed.group_status(["q/g", "q/x"]) == [(two, one, {}, True), None]
+    assert server.feed.group_status(["team/g", "team/x"]) == [(two, one, {}, True), None]
     queues = server.feed.queue_status()
     assert queues == {"top": (["leaf"], two, one, {}, b""), "leaf": ([], two, one, {}, b"")}
-    assert server.feed.group_facts(["q/g", "q/x"]) == [("uid-g", b"", "", "", "", b"", ""), None]
+    facts = ("uid-of-g", b"", "", "", "", b"", "")
+    assert server.feed.group_facts(["team/g", "team/x"]) == [facts, None]
 
 
 def test_a_group_that_is_being_created_counts() -> None:
@@ -154,15 +127,15 @@ def test_a_group_that_is_being_created_counts() -> None:
     server.feed.drain()
     assert server.plan().counts()["bind"] == 0
     planned = json.dumps({**group("g"), "kind": "PodGroup"}).encode()
-    assert server.core.upsert_planned(planned) == "q/g"
-    assert server.core.assign("q/a", "uid-a", "g", "")
-    assert not server.core.assign("q/a", "another", "g", "")
+    assert server.core.upsert_planned(planned) == "team/g"
+    assert server.core.assign("team/a", "uid-of-a", "g", "")
+    assert not server.core.assign("team/a", "another", "g", "")
     assert server.plan().counts()["bind"] == 1
     server.list("PodGroup")
     assert server.feed.drain().gone == []
-    assert server.core.has("PodGroup", "q/g")
-    assert server.core.withdraw("PodGroup", "q/g")
-    assert not server.core.withdraw("PodGroup", "q/g")
+    assert server.core.has("PodGroup", "team/g")
+    assert server.core.withdraw("PodGroup", "team/g")
+    assert not server.core.withdraw("PodGroup", "team/g")
     assert server.plan().counts()["bind"] == 0
 
 
@@ -178,7 +151,7 @@ def test_invalid_objects_are_reported_and_the_rest_is_planned() -> None:
     server.feed.watch_bytes("Pod", b'{"type":"DELETED"')
     server.feed.watch_ended("Pod")
     gone = server.event("DELETED", "Pod", pod("a", 8)).gone
-    assert gone == [("Pod", "q/a", "uid-a")]
+    assert gone == [("Pod", "team/a", "uid-of-a")]
     assert not server.feed.is_full
     with pytest.raises(kai.InvalidInputError, match="it is not a list of Pod: its kind is"):
         server.feed.list_page("Pod", b'{"kind": "Status"}')

@@ -14,6 +14,7 @@ from aiohttp import web
 import kai
 from fakes.clock import QuickClock, settle, until
 from fakes.http_server import FakeApi, disconnect, ok, status
+from fakes.scenarios import scenarios
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.k8s.client import READS_AT_ONCE, Client, must_not_repeat
 from kai.k8s.kubeconfig import Access
@@ -49,6 +50,9 @@ def run(scenario: Callable[[FakeApi], Awaitable[Any]]) -> Any:
             return await scenario(api)
 
     return asyncio.run(main())
+
+
+scenario = scenarios(run)
 
 
 def sent(write: Write, *answers: Any, clock: QuickClock | None = None, **how: Any) -> Any:
@@ -96,15 +100,13 @@ def test_a_deletion_has_the_uid() -> None:
     assert seen[0].body == {"preconditions": {"uid": "u7"}}
 
 
-def test_an_object_is_created_in_the_collection_of_its_namespace() -> None:
-    async def scenario(api: FakeApi) -> None:
-        path = "/apis/scheduling.run.ai/v2alpha2/namespaces/team/podgroups"
-        api.on("POST", path, ok(code=201))
-        async with api.client() as client:
-            write = Write(Lane.BINDING, "create", "PodGroup", "team", "g", {"metadata": {}})
-            assert (await client.send(write)).result is Result.DONE
-
-    run(scenario)
+@scenario
+async def test_an_object_is_created_in_the_collection_of_its_namespace(api: FakeApi) -> None:
+    path = "/apis/scheduling.run.ai/v2alpha2/namespaces/team/podgroups"
+    api.on("POST", path, ok(code=201))
+    async with api.client() as client:
+        write = Write(Lane.BINDING, "create", "PodGroup", "team", "g", {"metadata": {}})
+        assert (await client.send(write)).result is Result.DONE
 
 
 # ---- what answers mean ---------------------------------------------------------------------------
@@ -316,18 +318,16 @@ def test_patches_with_a_precondition_are_not_repeated(body: Any, once: bool) -> 
     assert must_not_repeat(write) is once
 
 
-def test_a_closed_client_opens_no_connections() -> None:
-    async def scenario(api: FakeApi) -> None:
-        client = api.client()
-        await client.close()
-        assert (await client.send(bind())).result is Result.FAILED
-        with pytest.raises(kai.UnreachableError, match="the client is closed"):
-            await client.get("Pod", "team", "train-0")
-        with pytest.raises(kai.UnreachableError, match="the client is closed"):
-            client.stream("/api/v1/pods", {}, {})
-        assert api.seen == []
-
-    run(scenario)
+@scenario
+async def test_a_closed_client_opens_no_connections(api: FakeApi) -> None:
+    client = api.client()
+    await client.close()
+    assert (await client.send(bind())).result is Result.FAILED
+    with pytest.raises(kai.UnreachableError, match="the client is closed"):
+        await client.get("Pod", "team", "train-0")
+    with pytest.raises(kai.UnreachableError, match="the client is closed"):
+        client.stream("/api/v1/pods", {}, {})
+    assert api.seen == []
 
 
 # ---- credentials ---------------------------------------------------------------------------------
@@ -422,66 +422,56 @@ def test_a_missing_certificate_authority_is_an_invalid_kubeconfig(tmp_path: Path
         asyncio.run(Client.connect(file))
 
 
-def test_a_user_with_a_password_and_impersonation() -> None:
-    async def scenario(api: FakeApi) -> None:
-        api.on("GET", POD, ok())
-        groups = {"Impersonate-User": ("bo",), "Impersonate-Group": ("a", "b")}
-        async with api.client(username="ann", password="p", impersonate=groups) as client:
-            await client.get("Pod", "team", "train-0")
-        headers = api.seen[0].headers
-        assert headers["Authorization"] == "Basic YW5uOnA="
-        assert headers["Impersonate-User"] == "bo"
-
-    run(scenario)
+@scenario
+async def test_a_user_with_a_password_and_impersonation(api: FakeApi) -> None:
+    api.on("GET", POD, ok())
+    groups = {"Impersonate-User": ("bo",), "Impersonate-Group": ("a", "b")}
+    async with api.client(username="ann", password="p", impersonate=groups) as client:
+        await client.get("Pod", "team", "train-0")
+    headers = api.seen[0].headers
+    assert headers["Authorization"] == "Basic YW5uOnA="
+    assert headers["Impersonate-User"] == "bo"
 
 
 # ---- reading -------------------------------------------------------------------------------------
 
 
-def test_a_missing_object_is_none() -> None:
-    async def scenario(api: FakeApi) -> None:
-        api.on("GET", POD, status(404))
-        async with api.client() as client:
-            assert await client.get("Pod", "team", "train-0") is None
-
-    run(scenario)
+@scenario
+async def test_a_missing_object_is_none(api: FakeApi) -> None:
+    api.on("GET", POD, status(404))
+    async with api.client() as client:
+        assert await client.get("Pod", "team", "train-0") is None
 
 
-def test_a_read_is_repeated_after_a_busy_answer() -> None:
-    async def scenario(api: FakeApi) -> None:
-        api.on("GET", POD, status(429), disconnect, ok())
-        async with api.client() as client:
-            found = json.loads(await client.get("Pod", "team", "train-0") or b"")
-            assert found["metadata"]["name"] == "train-0"
-
-    run(scenario)
+@scenario
+async def test_a_read_is_repeated_after_a_busy_answer(api: FakeApi) -> None:
+    api.on("GET", POD, status(429), disconnect, ok())
+    async with api.client() as client:
+        found = json.loads(await client.get("Pod", "team", "train-0") or b"")
+        assert found["metadata"]["name"] == "train-0"
 
 
-def test_a_write_does_not_wait_for_a_hundred_reads() -> None:
-    async def scenario(api: FakeApi) -> None:
-        api.on("GET", POD, api.swallow())
-        api.on("POST", BINDING, ok(code=201))
-        async with api.client() as client:
-            reads = [asyncio.create_task(client.get("Pod", "team", "train-0")) for _ in range(100)]
-            await until(lambda: api.paths("GET").count(POD) >= READS_AT_ONCE)
-            assert (await client.send(bind())).result is Result.DONE
-            await settle()
-            assert api.paths("GET").count(POD) == READS_AT_ONCE
-            for each in reads:
-                each.cancel()
-
-    run(scenario)
+@scenario
+async def test_a_write_does_not_wait_for_a_hundred_reads(api: FakeApi) -> None:
+    api.on("GET", POD, api.swallow())
+    api.on("POST", BINDING, ok(code=201))
+    async with api.client() as client:
+        reads = [asyncio.create_task(client.get("Pod", "team", "train-0")) for _ in range(100)]
+        await until(lambda: api.paths("GET").count(POD) >= READS_AT_ONCE)
+        assert (await client.send(bind())).result is Result.DONE
+        await settle()
+        assert api.paths("GET").count(POD) == READS_AT_ONCE
+        for each in reads:
+            each.cancel()
 
 
-def test_a_right_that_is_missing_is_named() -> None:
-    async def scenario(api: FakeApi) -> None:
-        api.on("GET", POD, status(403, message='pods "train-0" is forbidden'))
-        async with api.client() as client:
-            with pytest.raises(kai.RefusedError, match=r"pods \"train-0\" is forbidden") as raised:
-                await client.get("Pod", "team", "train-0")
-            assert raised.value.status == 403
-
-    run(scenario)
+@scenario
+async def test_a_right_that_is_missing_is_named(api: FakeApi) -> None:
+    api.on("GET", POD, status(403, message='pods "train-0" is forbidden'))
+    async with api.client() as client:
+        with pytest.raises(kai.RefusedError, match=r"pods \"train-0\" is forbidden") as raised:
+            await client.get("Pod", "team", "train-0")
+        assert raised.value.status == 403
 
 
 def test_ages_use_the_servers_clock() -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import kai
-from fakes.cluster import FakeCluster, job, node, pod, priority_class, queue, small
+from fakes.cluster import FakeCluster
+from fakes.objects import job, node, pod, priority_class, queue, small
 from kai.api.resources import VERSIONED
 from kai.controllers.planning.planner import Planner
 from kai.controllers.planning.turns import Inputs, Turn

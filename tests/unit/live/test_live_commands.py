@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import kai
-from fakes.cluster import FakeCluster, job, node, pod, small
+from fakes.cluster import FakeCluster
+from fakes.objects import job, node, pod, small
 from fakes.prometheus import FakePrometheus
 from kai.cli import main
 
@@ -45,7 +46,7 @@ def busy(cluster: FakeCluster) -> FakeCluster:
     """Waiting pods, with and without an owner, and GPUs of a kind."""
     train = job("train")
     cluster.put(*small(), train, pod("t1", owner=train), pod("big", gpus=8))
-    cluster.put(node("n2", 4, **{"nvidia.com/gpu.product": "NVIDIA-H100"}))
+    cluster.put(node("n2", 4, {"nvidia.com/gpu.product": "NVIDIA-H100"}))
     return cluster
 
 

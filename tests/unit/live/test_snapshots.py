@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import kai
-from fakes.cluster import Object, job, node, pod, priority_class, queue
+from fakes.objects import Object, job, node, pod, priority_class, queue
+from fakes.watches import Watches
 from kai.api import keys, times
 from kai.api.writes import Outcome, Result
 from kai.controllers.grouper import Rules
@@ -43,12 +44,8 @@ class Running:
 
     def lists(self, sinks: Sequence[Any]) -> None:
         for kind in WATCHED:
-            items = list(self.objects.get(kind, {}).values())
-            page = {"kind": f"{kind}List", "metadata": {"resourceVersion": "5"}, "items": items}
             for sink in sinks:
-                sink.begin_list(kind)
-                sink.list_page(kind, json.dumps(page).encode())
-                sink.end_list(kind)
+                Watches(sink).list(kind, self.objects.get(kind, {}).values())
 
     def turn(self, seconds: float = 0.1) -> Turn:
         """Its decisions on the current objects; owners are read at once."""
@@ -184,7 +181,7 @@ def of_team(kind: str, name: str, spec: Object, **more: Any) -> Object:
 def test_claims_and_volumes_are_saved(tmp_path: Path) -> None:
     kai_run = Running()
     kai_run.put(*classes(), queue("top"), queue("a", "top"))
-    kai_run.put(*(node(name, 0, **{"kubernetes.io/hostname": name}) for name in ("n1", "n2")))
+    kai_run.put(*(node(name, 0, {"kubernetes.io/hostname": name}) for name in ("n1", "n2")))
     driver = "gpu.nvidia.com"
     kai_run.put({"kind": "DeviceClass", "metadata": {"name": driver}, "spec": {}})
     pool = {"name": "n2", "generation": 1, "resourceSliceCount": 1}

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import kai
-from fakes.cluster import FakeCluster, pod, small
+from fakes.cluster import FakeCluster
+from fakes.objects import pod, small
 from kai.cli import main
 from kai.controllers.planning.kinds import NECESSARY, OPTIONAL, WATCHED
 from kai.live import view

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fakes.api_server import ApiServer
 from fakes.clock import QuickClock
 from fakes.http_server import FakeApi, ok, status
 from kai.api import webhooks
@@ -130,36 +131,29 @@ def registration(kind: str, name: str, *owner: str) -> dict[str, Any]:
     return {"kind": kind, "metadata": {"name": name, "uid": "u1", "annotations": annotations}}
 
 
-def every_registration() -> list[tuple[str, str, str]]:
-    return [
-        (kind, name, resource(kind).path(name=name))
-        for name, kind in webhooks.CONFIGURATIONS.items()
-    ]
+def registered(*owner: str) -> Callable[[FakeApi], None]:
+    made = [registration(kind, name, *owner) for name, kind in webhooks.CONFIGURATIONS.items()]
+
+    def prepare(api: FakeApi) -> None:
+        api.objects = ApiServer(*made)
+
+    return prepare
 
 
 def test_the_releases_registrations_are_deleted() -> None:
-    def prepare(api: FakeApi) -> None:
-        for kind, name, path in every_registration():
-            api.on("GET", path, ok(registration(kind, name, *RELEASE)))
-            api.on("DELETE", path, ok({}))
-
-    api, _ = story(prepare, remove)
-    assert api.paths("DELETE") == [path for _, _, path in every_registration()]
+    api, _ = story(registered(*RELEASE), remove)
+    assert [*api.objects.all()] == []
 
 
 def test_registrations_of_kai_stay() -> None:
-    def prepare(api: FakeApi) -> None:
-        for kind, name, path in every_registration():
-            api.on("GET", path, ok(registration(kind, name)))
-
-    api, log = story(prepare, remove)
+    api, log = story(registered(), remove)
+    assert len([*api.objects.all()]) == len(webhooks.CONFIGURATIONS)
     assert api.paths("DELETE") == log == []
 
 
 def test_registrations_that_do_not_exist_are_no_problem() -> None:
     def prepare(api: FakeApi) -> None:
-        for *_, path in every_registration():
-            api.on("GET", path, status(404))
+        api.objects = ApiServer()
 
     api, _ = story(prepare, remove)
     assert api.paths("DELETE") == []

@@ -14,6 +14,7 @@ from aiohttp import web
 from fakes.api_server import ApiServer
 from fakes.clock import VirtualClock
 from fakes.http_server import FakeApi, status
+from fakes.scenarios import scenarios
 from kai.controllers.planning.turns import Turn
 from kai.service.comparing import Comparing, Lost
 
@@ -25,7 +26,7 @@ class Server:
     """Pods, and their versions that a watch has shown."""
 
     def __init__(self, api: FakeApi, objects: ApiServer, client: Any) -> None:
-        self.api, self.objects = api, objects
+        self.api, self.objects, self.clock = api, objects, client.clock
         self.put(*(f"p{number}" for number in range(5)))
         self.shown = self.pods
         self.watched = str(objects.version)
@@ -72,6 +73,11 @@ class Server:
             if name in self.shown and self.shown[name] < int(metadata["resourceVersion"])
         ]
 
+    async def passes(self, seconds: float) -> None:
+        for _ in range(math.ceil(seconds * 2)):
+            await self.clock.advance(0.5)
+            await asyncio.sleep(0.01)
+
     async def _list_anew(self, kind: str) -> None:
         self.listed.append(kind)
         before, self.shown = self.shown, self.pods
@@ -83,144 +89,122 @@ class Server:
         self.turn(("Pod", len(added), len(gone), len(changed), names))
 
 
-def run(scenario: Callable[[Server, VirtualClock], Awaitable[None]]) -> None:
+def run(story: Callable[[Server], Awaitable[None]]) -> None:
     async def main() -> None:
         clock, objects = VirtualClock(), ApiServer()
         async with FakeApi(objects) as api, api.client(clock) as client:
             server = Server(api, objects, client)
             task = asyncio.create_task(server.comparing.run())
-            await scenario(server, clock)
+            await story(server)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(main())
 
 
-async def passes(clock: VirtualClock, seconds: float) -> None:
-    for _ in range(math.ceil(seconds * 2)):
-        await clock.advance(0.5)
-        await asyncio.sleep(0.01)
+scenario = scenarios(run)
 
 
-def test_equal_numbers_change_nothing() -> None:
-    async def scenario(server: Server, clock: VirtualClock) -> None:
-        await passes(clock, 60)
-        assert (server.listed, server.lost) == ([], [])
-        exact = [each for each in server.queries if "resourceVersionMatch" in each]
-        match = {"resourceVersion": server.watched, "resourceVersionMatch": "Exact"}
-        assert len(exact) >= 2
-        assert all(each == {"limit": "1", **match} for each in exact)
-
-    run(scenario)
+@scenario
+async def test_equal_numbers_change_nothing(server: Server) -> None:
+    await server.passes(60)
+    assert (server.listed, server.lost) == ([], [])
+    exact = [each for each in server.queries if "resourceVersionMatch" in each]
+    match = {"resourceVersion": server.watched, "resourceVersionMatch": "Exact"}
+    assert len(exact) >= 2
+    assert all(each == {"limit": "1", **match} for each in exact)
 
 
-def test_a_lost_deletion_is_found_within_one_comparison() -> None:
-    async def scenario(server: Server, clock: VirtualClock) -> None:
-        server.remove("p3")
-        await passes(clock, PERIOD_S + 1)
-        assert server.listed == ["Pod"]
-        assert server.lost == [Lost("Pod", 5, 4, 0, 1, 0, ("p3",))]
-        await passes(clock, 60)
-        assert server.listed == ["Pod"]
-
-    run(scenario)
+@scenario
+async def test_a_lost_deletion_is_found_within_one_comparison(server: Server) -> None:
+    server.remove("p3")
+    await server.passes(PERIOD_S + 1)
+    assert server.listed == ["Pod"]
+    assert server.lost == [Lost("Pod", 5, 4, 0, 1, 0, ("p3",))]
+    await server.passes(60)
+    assert server.listed == ["Pod"]
 
 
-def test_a_lost_creation_is_found() -> None:
-    async def scenario(server: Server, clock: VirtualClock) -> None:
-        server.put("new", "newer")
-        await passes(clock, PERIOD_S + 1)
-        assert server.lost == [Lost("Pod", 5, 7, 2, 0, 0, ("new", "newer"))]
-        assert server.lost[0].events == 2
-
-    run(scenario)
+@scenario
+async def test_a_lost_creation_is_found(server: Server) -> None:
+    server.put("new", "newer")
+    await server.passes(PERIOD_S + 1)
+    assert server.lost == [Lost("Pod", 5, 7, 2, 0, 0, ("new", "newer"))]
+    assert server.lost[0].events == 2
 
 
-def test_a_lost_change_is_found_by_its_version() -> None:
-    async def scenario(server: Server, clock: VirtualClock) -> None:
-        server.put("p1")
-        await passes(clock, PERIOD_S + 1)
-        assert server.lost == [Lost("Pod", 5, 5, 0, 0, 1, ("p1",))]
-
-    run(scenario)
+@scenario
+async def test_a_lost_change_is_found_by_its_version(server: Server) -> None:
+    server.put("p1")
+    await server.passes(PERIOD_S + 1)
+    assert server.lost == [Lost("Pod", 5, 5, 0, 0, 1, ("p1",))]
 
 
-def test_a_difference_that_the_watch_makes_up_for_does_not_count() -> None:
-    async def scenario(server: Server, clock: VirtualClock) -> None:
-        server.put("late")
-        while not server.queries or server.queries[-1]["limit"] != "1":
-            await passes(clock, 0.25)
-        server.shown, server.watched = server.pods, str(server.objects.version)
-        server.turn()
-        await passes(clock, 40)
-        assert (server.listed, server.lost) == ([], [])
-
-    run(scenario)
+@scenario
+async def test_a_difference_that_the_watch_makes_up_for_does_not_count(server: Server) -> None:
+    server.put("late")
+    while not server.queries or server.queries[-1]["limit"] != "1":
+        await server.passes(0.25)
+    server.shown, server.watched = server.pods, str(server.objects.version)
+    server.turn()
+    await server.passes(40)
+    assert (server.listed, server.lost) == ([], [])
 
 
-def test_only_the_leader_compares() -> None:
-    async def scenario(server: Server, clock: VirtualClock) -> None:
-        server.leads = False
-        server.remove("p3")
-        await passes(clock, 60)
-        assert (server.queries, server.listed) == ([], [])
-        server.leads = True
-        await passes(clock, PERIOD_S + 1)
-        assert server.listed == ["Pod"]
-
-    run(scenario)
+@scenario
+async def test_only_the_leader_compares(server: Server) -> None:
+    server.leads = False
+    server.remove("p3")
+    await server.passes(60)
+    assert (server.queries, server.listed) == ([], [])
+    server.leads = True
+    await server.passes(PERIOD_S + 1)
+    assert server.listed == ["Pod"]
 
 
-def test_a_version_that_the_server_does_not_have_any_more_is_no_difference() -> None:
-    async def scenario(server: Server, clock: VirtualClock) -> None:
-        server.remove("p3")
-        server.api.on("GET", PODS, status(410))
-        await passes(clock, 60)
-        assert server.listed == []
+@scenario
+async def test_a_version_that_the_server_does_not_have_any_more_is_no_difference(
+    server: Server,
+) -> None:
+    server.remove("p3")
+    server.api.on("GET", PODS, status(410))
+    await server.passes(60)
+    assert server.listed == []
 
-    run(scenario)
 
-
-def test_a_server_without_a_number_is_no_difference() -> None:
+@scenario
+async def test_a_server_without_a_number_is_no_difference(server: Server) -> None:
     """`remainingItemCount` is optional."""
+    server.remove("p3")
 
-    async def scenario(server: Server, clock: VirtualClock) -> None:
-        server.remove("p3")
+    async def listed(request: web.Request) -> web.StreamResponse:
+        kind, metadata = "PartialObjectMetadataList", {"resourceVersion": "100"}
+        items = [{"metadata": {"name": "p0", "resourceVersion": "1"}}]
+        return web.json_response(
+            {"kind": kind, "metadata": {**metadata, "continue": "x"}, "items": items}
+        )
 
-        async def listed(request: web.Request) -> web.StreamResponse:
-            kind, metadata = "PartialObjectMetadataList", {"resourceVersion": "100"}
-            items = [{"metadata": {"name": "p0", "resourceVersion": "1"}}]
-            return web.json_response(
-                {"kind": kind, "metadata": {**metadata, "continue": "x"}, "items": items}
-            )
-
-        server.api.on("GET", PODS, listed)
-        await passes(clock, 60)
-        assert server.listed == []
-
-    run(scenario)
+    server.api.on("GET", PODS, listed)
+    await server.passes(60)
+    assert server.listed == []
 
 
-def test_a_kind_that_was_never_listed_is_not_compared() -> None:
-    async def scenario(server: Server, clock: VirtualClock) -> None:
-        server.watched = ""
-        server.turn()
-        server.remove("p3")
-        await passes(clock, 60)
-        assert server.listed == []
-
-    run(scenario)
+@scenario
+async def test_a_kind_that_was_never_listed_is_not_compared(server: Server) -> None:
+    server.watched = ""
+    server.turn()
+    server.remove("p3")
+    await server.passes(60)
+    assert server.listed == []
 
 
-def test_pages_are_compared_one_after_the_other() -> None:
-    async def scenario(server: Server, clock: VirtualClock) -> None:
-        server.put(*(f"p{number:04}" for number in range(5, 1200)))
-        server.shown = server.pods
-        server.turn()
-        server.put("p1100")
-        await passes(clock, 3 * PERIOD_S + 1)
-        pages = [each.get("continue", "") for each in server.queries if each["limit"] == "500"]
-        assert pages[:3] == ["", "500", "1000"]
-        assert [each.names for each in server.lost] == [("p1100",)]
-
-    run(scenario)
+@scenario
+async def test_pages_are_compared_one_after_the_other(server: Server) -> None:
+    server.put(*(f"p{number:04}" for number in range(5, 1200)))
+    server.shown = server.pods
+    server.turn()
+    server.put("p1100")
+    await server.passes(3 * PERIOD_S + 1)
+    pages = [each.get("continue", "") for each in server.queries if each["limit"] == "500"]
+    assert pages[:3] == ["", "500", "1000"]
+    assert [each.names for each in server.lost] == [("p1100",)]

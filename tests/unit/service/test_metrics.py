@@ -15,7 +15,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import kai
-from fakes.cluster import FakeCluster, Object, node, pod, priority_class, queue
+from fakes.cluster import FakeCluster
+from fakes.objects import Object, node, pod, priority_class, queue
 from kai.controllers.planning.options import ROLES
 from kai.k8s.client import Client
 from kai.service.log import Log

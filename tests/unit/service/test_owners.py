@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from fakes.clock import VirtualClock
+from fakes.scenarios import scenarios
 from kai.controllers.grouper import Reference
 from kai.errors import RefusedError, UnreachableError
 from kai.live.reading import Reading
@@ -51,49 +52,46 @@ def run(story: Callable[[World], Awaitable[None]]) -> None:
     asyncio.run(main())
 
 
-def test_an_owner_is_read_at_once_and_then_at_intervals() -> None:
-    async def story(world: World) -> None:
-        world.owners.need([JOB])
-        await world.clock.advance(2 * EVERY_S + 5)
-        assert world.times()[0] == 0.0
-        assert len(world.times()) == 3
-        world.owners.forget([JOB])
-        await world.clock.advance(10 * EVERY_S)
-        assert len(world.times()) == 3
-        assert len(world.owners) == 0
-
-    run(story)
+scenario = scenarios(run)
 
 
-def test_many_new_pods_of_an_owner_cause_few_reads() -> None:
-    async def story(world: World) -> None:
-        world.owners.need([JOB])
-        await world.clock.advance(1.0)
-        for _ in range(100):
-            world.owners.look_again([JOB])
-        await world.clock.advance(FRESH_S)
-        assert world.times() == [0.0, FRESH_S]
-        await world.clock.advance(FRESH_S)
+@scenario
+async def test_an_owner_is_read_at_once_and_then_at_intervals(world: World) -> None:
+    world.owners.need([JOB])
+    await world.clock.advance(2 * EVERY_S + 5)
+    assert world.times()[0] == 0.0
+    assert len(world.times()) == 3
+    world.owners.forget([JOB])
+    await world.clock.advance(10 * EVERY_S)
+    assert len(world.times()) == 3
+    assert len(world.owners) == 0
+
+
+@scenario
+async def test_many_new_pods_of_an_owner_cause_few_reads(world: World) -> None:
+    world.owners.need([JOB])
+    await world.clock.advance(1.0)
+    for _ in range(100):
         world.owners.look_again([JOB])
-        await world.clock.advance(0.0)
-        assert len(world.times()) == 3
+    await world.clock.advance(FRESH_S)
+    assert world.times() == [0.0, FRESH_S]
+    await world.clock.advance(FRESH_S)
+    world.owners.look_again([JOB])
+    await world.clock.advance(0.0)
+    assert len(world.times()) == 3
 
-    run(story)
 
-
-def test_a_missing_owner_is_searched_again() -> None:
-    async def story(world: World) -> None:
-        world.there[JOB] = False
-        world.owners.need([JOB])
-        await world.clock.advance(8.0)
-        assert world.times() == [0.0, 1.0, 3.0, 7.0]
-        world.there[JOB] = True
-        await world.clock.advance(8.0)
-        assert world.times()[4:] == [15.0]
-        await world.clock.advance(EVERY_S / 2)
-        assert len(world.times()) == 5
-
-    run(story)
+@scenario
+async def test_a_missing_owner_is_searched_again(world: World) -> None:
+    world.there[JOB] = False
+    world.owners.need([JOB])
+    await world.clock.advance(8.0)
+    assert world.times() == [0.0, 1.0, 3.0, 7.0]
+    world.there[JOB] = True
+    await world.clock.advance(8.0)
+    assert world.times()[4:] == [15.0]
+    await world.clock.advance(EVERY_S / 2)
+    assert len(world.times()) == 5
 
 
 @pytest.mark.parametrize("answer", [True, False])
@@ -113,18 +111,16 @@ def test_a_pod_group_is_read_until_there_is_an_answer(answer: bool) -> None:
     run(story)
 
 
-def test_reads_of_many_owners_are_limited_per_second() -> None:
-    async def story(world: World) -> None:
-        many = [JOB._replace(name=f"j{number:04}") for number in range(400)]
-        world.owners.need(many)
-        await world.clock.advance(EVERY_S)
-        before = len(world.reads)
-        await world.clock.advance(20.0)
-        again = world.reads[before:]
-        assert len(again) <= 20 * A_SECOND + 1
-        assert len({name for _, name in again}) == len(again)
-
-    run(story)
+@scenario
+async def test_reads_of_many_owners_are_limited_per_second(world: World) -> None:
+    many = [JOB._replace(name=f"j{number:04}") for number in range(400)]
+    world.owners.need(many)
+    await world.clock.advance(EVERY_S)
+    before = len(world.reads)
+    await world.clock.advance(20.0)
+    again = world.reads[before:]
+    assert len(again) <= 20 * A_SECOND + 1
+    assert len({name for _, name in again}) == len(again)
 
 
 class Server:

@@ -22,7 +22,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from fakes.cluster import FakeCluster, node, pod, priority_class, queue
+from fakes.cluster import FakeCluster
+from fakes.objects import node, pod, priority_class, queue
 from kai.engine.windows import Samples, usage_of
 from kai.k8s.client import Client
 from kai.live.usage_db import UsageDb, read_usage_db

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,12 @@ import pytest
 
 import kai
 from fakes.api_server import Fault
-from fakes.cluster import FakeCluster, pod, small
+from fakes.clock import until
+from fakes.cluster import FakeCluster
+from fakes.objects import pod, small
 from kai.api.writes import Outcome, Result
 from kai.controllers import unshown
 from kai.service import comparing
-
-PATIENCE_S = 30.0
 
 
 class Cluster(FakeCluster):
@@ -29,10 +28,7 @@ class Cluster(FakeCluster):
         return {name: node for name, node in found.items() if node}
 
     async def has_bound(self, *names: str) -> None:
-        ends = time.monotonic() + PATIENCE_S
-        while not set(names) <= self.places().keys():
-            assert time.monotonic() < ends, self.places()
-            await asyncio.sleep(0.05)
+        await until(lambda: set(names) <= self.places().keys(), self.places)
 
 
 Story = Callable[[Cluster], Awaitable[None]]

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from fakes.api_server import Fault
-from fakes.cluster import FakeCluster, node, pod, small
+from fakes.clock import until
+from fakes.cluster import FakeCluster
+from fakes.objects import node, pod, small
 from kai.api import keys
 from kai.api.writes import Outcome, Result, Write
 from kai.cli import main
@@ -23,7 +25,6 @@ from kai.service.log import Log
 from kai.service.options import Options
 from kai.service.service import Service
 
-PATIENCE_S = 20.0
 CALL = 'failed calling webhook "podgroup-validation.kai.scheduler": failed to call webhook: Post'
 UNCALLED = f'Internal error occurred: {CALL} "https://x.svc:443/": dial tcp 10.96.7.1:443: refused'
 DENIED = 'admission webhook "w.example.com" denied the request: not on Fridays'
@@ -80,10 +81,7 @@ class Running:
         return self._log.getvalue()
 
     async def until(self, is_so: Callable[[], object]) -> None:
-        ends = asyncio.get_running_loop().time() + PATIENCE_S
-        while not is_so():
-            assert asyncio.get_running_loop().time() < ends, self.log
-            await asyncio.sleep(0.02)
+        await until(is_so, self._log.getvalue)
 
     def is_bound(self) -> bool:
         found = self.cluster.server.get("Pod", "team", "p1")

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import io
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fakes.clock import QuickClock
+from fakes.clock import QuickClock, until
 from fakes.http_server import FakeApi, disconnect, ok, status
 from kai.errors import InvalidInputError
 from kai.service.log import Log
@@ -137,15 +136,6 @@ def test_fake_devices_are_reproducible_and_distinct() -> None:
 # ---- from the connection to SIGTERM --------------------------------------------------------------
 
 
-def kubeconfig_of(api: FakeApi, folder: Path) -> Path:
-    cluster = {"name": "c", "cluster": {"server": api.url}}
-    context = {"name": "c", "context": {"cluster": "c"}}
-    config = {"clusters": [cluster], "contexts": [context], "current-context": "c"}
-    path = folder / "kubeconfig"
-    path.write_text(json.dumps(config))
-    return path
-
-
 def holding(
     tmp_path: Path, steps: Callable[[FakeApi, asyncio.Event, asyncio.Task[None]], Awaitable[None]]
 ) -> None:
@@ -153,7 +143,7 @@ def holding(
 
     async def run() -> None:
         async with FakeApi() as api:
-            stop, where = asyncio.Event(), kubeconfig_of(api, tmp_path)
+            stop, where = asyncio.Event(), api.kubeconfig(tmp_path / "kubeconfig")
             task = asyncio.ensure_future(
                 hold(POD, one_device, stop, Log(stream=io.StringIO()), kubeconfig=where)
             )
@@ -161,11 +151,6 @@ def holding(
             await asyncio.wait_for(task, 5)
 
     asyncio.run(run())
-
-
-async def until(is_so: Callable[[], Any]) -> None:
-    while not is_so():
-        await asyncio.sleep(0.002)
 
 
 def test_the_device_is_held_until_the_program_stops(tmp_path: Path) -> None:
@@ -194,7 +179,7 @@ def test_a_missing_device_ends_the_program(tmp_path: Path) -> None:
         async with FakeApi() as api:
             api.on("GET", PATH, ok(pod()))
             log = Log(stream=io.StringIO())
-            where = kubeconfig_of(api, tmp_path)
+            where = api.kubeconfig(tmp_path / "kubeconfig")
             await hold(POD, lambda: [], asyncio.Event(), log, kubeconfig=where)
 
     with pytest.raises(InvalidInputError, match="found 0 devices"):

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from fakes.cluster import FakeCluster, node, pod, small
+from fakes.clock import until
+from fakes.cluster import FakeCluster
+from fakes.objects import node, pod, small
 from kai.errors import InvalidInputError
 from kai.k8s.client import Client
 from kai.service.log import Log
@@ -29,13 +31,7 @@ class Running:
         self.cluster, self.file, self.shadow, self.log = cluster, file, shadow, log
 
     async def until(self, is_so: Callable[[], Any]) -> None:
-        for _ in range(600):
-            if is_so():
-                return
-            await asyncio.sleep(0.02)
-        raise AssertionError(
-            f"it did not come about: {self.shadow.report()}\n{self.log.getvalue()}"
-        )
+        await until(is_so, lambda: f"{self.shadow.report()}\n{self.log.getvalue()}")
 
     async def put(self, *objects: dict[str, Any]) -> None:
         cycle = self.shadow._cycle

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass, field
 
+from fakes.clock import VirtualClock
 from kai.k8s.server_time import ServerTime
 from kai.service.log import Log
 from kai.service.metrics import Metrics
@@ -15,18 +16,10 @@ TWO_HOURS_S = 7200.0
 
 
 @dataclass
-class Clock:
-    now: float = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
-@dataclass
 class Asked:
     """A client of a server whose Date is `off`, and its scheduler's log and metrics."""
 
-    clock: Clock = field(default_factory=Clock)
+    clock: VirtualClock = field(default_factory=VirtualClock)
     time: ServerTime = field(default_factory=ServerTime)
     off: float = 0.0
     asked: int = 0

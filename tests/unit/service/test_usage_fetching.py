@@ -13,8 +13,9 @@ import pytest
 from aiohttp import web
 
 import kai
-from fakes.clock import VirtualClock
-from fakes.cluster import FakeCluster, node, queue
+from fakes.clock import VirtualClock, until
+from fakes.cluster import FakeCluster
+from fakes.objects import node, queue
 from fakes.prometheus import FakePrometheus
 from kai.engine.usage import Rows
 from kai.errors import InvalidConfigError, InvalidInputError
@@ -126,11 +127,7 @@ class Fetching:
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def until(self, is_so: Callable[[], object]) -> None:
-        for _ in range(2000):
-            if is_so():
-                return
-            await asyncio.sleep(0.005)
-        raise AssertionError(self.stream.getvalue())
+        await until(is_so, self.stream.getvalue)
 
     def failures(self) -> float:
         return self.metrics.usage_failures.values[()]

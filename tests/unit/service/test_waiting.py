@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import kai
-from fakes.cluster import FakeCluster, small
+from fakes.cluster import FakeCluster
+from fakes.objects import small
 from kai.cli import main
 from kai.controllers.planning.kinds import OF_PLUGINS, WATCHED, needed_by
 from kai.service import reports

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from fakes.api_server import ApiServer
+from kai.api.writes import Result
 from kai.controllers.grouper import Grouper, Reference, Rules
-from kai.controllers.grouper.existing import patched
 
 JOB, LWS = "batch/v1", "leaderworkerset.x-k8s.io/v1"
 INDEX = "leaderworkerset.sigs.k8s.io"
@@ -54,18 +55,17 @@ PODS = [
 ]
 
 
-class World:
+class World(ApiServer):
     """An API server that loses some writes, and reports its objects late and in any order."""
 
     def __init__(self, seed: int) -> None:
+        super().__init__(*OWNERS, *PODS)
         self.chance = random.Random(seed)
         self.grouper = Grouper(Rules(frozenset(("train",))))
-        self.pods = {each["metadata"]["name"]: each for each in PODS}
-        self.groups: dict[str, Any] = {}
         self.news: list[Any] = []
 
     def run(self) -> None:
-        self.news = [lambda each=each: self.grouper.put_pod(each) for each in self.pods.values()]
+        self.news = [lambda each=each: self.grouper.put_pod(each) for each in PODS]
         for _ in range(500):
             self.chance.shuffle(self.news)
             for _ in range(min(len(self.news), self.chance.randint(1, 4))):
@@ -82,55 +82,52 @@ class World:
         raise AssertionError("it does not come to an end")
 
     def _answer(self, reference: Reference) -> None:
-        found = {"PodGroup": self.groups, "Pod": self.pods}.get(
-            reference.kind, {each["metadata"]["name"]: each for each in OWNERS}
-        )
-        if reference.name in found:
-            self.grouper.put_object(reference, found[reference.name])
-        else:
+        found = self.get(reference.kind, "ml", reference.name)
+        if found is None:
             self.grouper.object_gone(reference)
+        else:
+            self.grouper.put_object(reference, found)
 
     def _group(self, change: Any) -> None:
-        write = change.write()
         fate = self.chance.random()
         if fate < 0.2:
             self.news.append(lambda: self.grouper.retry(change))  # not applied
             return
-        if write.verb == "patch":
-            self.groups[write.name] = patched(self.groups[write.name], write.body)
-        elif write.name in self.groups:
+        write = change.write()
+        if self.send(write).result is Result.CONFLICT:
             self.news.append(lambda: self.grouper.group_exists(change.name))
             return
-        else:
-            self.groups[write.name] = write.body
         if fate < 0.4:  # applied, but the answer was lost
             self.news.append(lambda: self.grouper.group_exists(change.name))
         if self.chance.random() < 0.2:
-            del self.groups[write.name]
+            self.remove("PodGroup", "ml", write.name)
             self.news.append(lambda: self.grouper.group_gone(change.name))
 
     def _assign(self, assignment: Any) -> None:
         write = assignment.write()
         fate = self.chance.random()
         if fate > 0.3:
-            self.pods[write.name] = patched(self.pods[write.name], write.body)
+            self.send(write)
         if fate < 0.5:
             self.news.append(lambda: self.grouper.retry(assignment))
         # Late, but never older than the previous version: a watch keeps the order of one object.
-        self.news.append(lambda: self.grouper.put_pod(self.pods[write.name]))
+        self.news.append(lambda: self.grouper.put_pod(self.get("Pod", "ml", write.name)))
 
 
 def outcome(world: World) -> tuple[Any, Any]:
     groups = {
-        name: (each["spec"], each["metadata"].get("labels"), each["metadata"]["ownerReferences"])
-        for name, each in sorted(world.groups.items())
+        each["metadata"]["name"]: (
+            *(each["spec"], each["metadata"].get("labels")),
+            each["metadata"]["ownerReferences"],
+        )
+        for each in world.list("PodGroup")
     }
     pods = {
-        name: (
+        each["metadata"]["name"]: (
             each["metadata"]["annotations"]["pod-group-name"],
             each["metadata"]["labels"].get("kai.scheduler/subgroup-name"),
         )
-        for name, each in sorted(world.pods.items())
+        for each in world.list("Pod")
     }
     return groups, pods
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Literal
 
-from kai.api import keys
+from fakes import objects
+from fakes.objects import Object, queue
+from fakes.watches import Watches
 from kai.controllers.planning.core import make_core
 from kai.controllers.planning.kinds import needed_by
 from kai.controllers.planning.options import PlanningOptions
@@ -13,60 +14,10 @@ from kai.controllers.planning.planner import Planner
 from kai.controllers.planning.turns import Inputs, Turn
 
 START_NS = 1_800_000_000_000_000_000
-READY = [{"type": "Ready", "status": "True"}]
 
 
-def node(name: str, gpus: int = 2, **spec: Any) -> dict[str, Any]:
-    room = {"cpu": "8", "memory": "64Gi", "pods": "110", keys.NVIDIA_GPU: str(gpus)}
-    return {
-        "metadata": {"name": name},
-        "spec": spec,
-        "status": {"allocatable": room, "conditions": READY},
-    }
-
-
-def queue(name: str, parent: str = "", gpus: int = -1) -> dict[str, Any]:
-    quota = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
-    resources = {"cpu": quota, "memory": quota, "gpu": {**quota, "quota": gpus}}
-    spec: dict[str, Any] = {"resources": resources}
-    if parent:
-        spec["parentQueue"] = parent
-    return {"metadata": {"name": name}, "spec": spec}
-
-
-def group(name: str, queue: str = "leaf") -> dict[str, Any]:
-    metadata = {"namespace": "team", "name": name, "uid": f"uid-{name}"}
-    return {"metadata": metadata, "spec": {"queue": queue, "minMember": 1}}
-
-
-def pod(
-    name: str,
-    group: str = "g",
-    *,
-    on: str = "",
-    phase: str = "Pending",
-    gpus: int = 1,
-    scheduler: str = "kai-scheduler",
-    uid: str = "",
-    status: dict[str, Any] | None = None,
-    **metadata: Any,
-) -> dict[str, Any]:
-    requests = {"cpu": "1", keys.NVIDIA_GPU: str(gpus)}
-    return {
-        "metadata": {
-            "namespace": "team",
-            "name": name,
-            "uid": uid or f"uid-{name}",
-            "annotations": {keys.POD_GROUP_ANNOTATION: group} if group else {},
-            **metadata,
-        },
-        "spec": {
-            "schedulerName": scheduler,
-            "nodeName": on,
-            "containers": [{"name": "c", "resources": {"requests": requests}}],
-        },
-        "status": {"phase": phase, **(status or {})},
-    }
+def pod(name: str, group: str = "g", uid: str = "", **more: Any) -> Object:
+    return objects.pod(name, group, uid=uid or f"uid-{name}", **more)
 
 
 class World:
@@ -83,25 +34,12 @@ class World:
         self.core = make_core(options)
         self.changed: list[str] = []
         self.planner = Planner(self.core, options, self.changed.extend)
-        self.now_ns, self._version = START_NS, 1
+        self.now_ns = START_NS
+        self.watches = Watches(self.core.feed, self.planner.sinks())
+        self.event = self.watches.event
         queues = [queue("top"), queue("leaf", "top")]
         for kind in sorted(needed_by(options.roles)):
-            self._list(kind, lists.get(kind, queues if kind == "Queue" else []))
-
-    def _list(self, kind: str, items: list[dict[str, Any]]) -> None:
-        self.core.feed.begin_list(kind)
-        page = {"kind": f"{kind}List", "metadata": {"resourceVersion": "1"}}
-        items = [self._versioned(each) for each in items]
-        self.core.feed.list_page(kind, json.dumps({**page, "items": items}).encode())
-        self.core.feed.end_list(kind)
-
-    def _versioned(self, item: dict[str, Any]) -> dict[str, Any]:
-        self._version += 1
-        return {**item, "metadata": {**item["metadata"], "resourceVersion": str(self._version)}}
-
-    def event(self, what: str, kind: str, item: dict[str, Any]) -> None:
-        line = json.dumps({"type": what, "object": self._versioned(item)}).encode()
-        self.core.feed.watch_bytes(kind, line + b"\n")
+            self.watches.list(kind, lists.get(kind, queues if kind == "Queue" else []))
 
     def turn(self, after: float = 0.0, **inputs: Any) -> Turn:
         self.now_ns += int(after * 1e9)

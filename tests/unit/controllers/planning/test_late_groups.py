@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from planner_world import World, group, node, places, pod, victims
+from planner_world import World, places, pod, victims
 
+from fakes.objects import group, node
 from kai.api.writes import Outcome, Result
 from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.verdicts.groups import NOT_READY_S

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner_world import World, group, node, places, pod, queue
+from planner_world import World, places, pod
 
+from fakes.objects import group, node, queue
 from kai.controllers.planning.misfits import STRANDED_S
 from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.planning.turns import Turn

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner_world import World, group, node, pod
+from planner_world import World, pod
 
+from fakes.objects import group, node
 from kai.api.keys import LAST_START_ANNOTATION as LAST_START
 from kai.controllers.planning.kinds import needed_by
 from kai.controllers.pods.bind_requests import Request, Target

@@ -7,10 +7,11 @@ import random
 from typing import Any
 
 import pytest
-from planner_world import START_NS, World, node, pod, queue
+from planner_world import START_NS, World, pod
 
 from fakes.api_server import ApiServer, Object
 from fakes.clock import VirtualClock
+from fakes.objects import node, queue
 from fakes.played import Scheduler, Steps
 from kai.api.writes import Lane, Outcome, Read, Result, Write
 from kai.controllers.grouper import Reference
@@ -103,7 +104,7 @@ class Run:
     def list_again(self) -> None:
         """A watch has broken, and the events since were lost."""
         self.server.events["Pod"].clear()
-        self.world._list("Pod", self.server.list("Pod"))
+        self.world.watches.list("Pod", self.server.list("Pod"))
 
     def turn(self, seconds: float) -> Turn:
         steps, self.steps = self.steps, Steps()

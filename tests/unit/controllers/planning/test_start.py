@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
+from fakes.watches import Watches
 from kai.controllers.planning.core import make_core, not_used
 from kai.controllers.planning.kinds import WATCHED, needed_by, watched_by
 from kai.controllers.planning.options import PlanningOptions
@@ -20,18 +19,12 @@ def test_no_plan_is_made_before_all_kinds_are_listed(late: str) -> None:
     options = PlanningOptions(roles=("scheduler",), config={"plugins": {"numa": True}})
     core = make_core(options)
     planner = Planner(core, options)
-
-    def list_nothing(kind: str) -> None:
-        core.feed.begin_list(kind)
-        page = {"kind": f"{kind}List", "metadata": {"resourceVersion": "1"}, "items": []}
-        core.feed.list_page(kind, json.dumps(page).encode())
-        core.feed.end_list(kind)
-
+    watches = Watches(core.feed)
     for kind in WATCHED:
         if kind != late:
-            list_nothing(kind)
+            watches.list(kind)
     assert not planner.turn(Inputs(now_ns=1)).planned
-    list_nothing(late)
+    watches.list(late)
     assert planner.turn(Inputs(now_ns=2)).planned
 
 

@@ -3,37 +3,18 @@ not."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from planner_world import World, group, pod, queue
+from planner_world import World, pod
 
+from fakes.objects import group, queue
 from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.planning.statuses import WAIT_S
 
 ALONE = PlanningOptions(roles=("queue-controller",))
 BOTH = PlanningOptions(roles=("pod-group-controller", "queue-controller"))
 QUEUES = [queue("top"), queue("left", "top"), queue("right", "top")]
-
-
-class Watched(World):
-    """Its planner's own sinks get what the feed gets."""
-
-    def _list(self, kind: str, items: list[dict[str, Any]]) -> None:
-        super()._list(kind, items)
-        if sinks := self.planner.sinks().get(kind):
-            [self.sink] = sinks
-            self.sink.begin_list(kind)
-            page = {"kind": f"{kind}List", "metadata": {"resourceVersion": "1"}, "items": items}
-            self.sink.list_page(kind, json.dumps(page).encode())
-            self.sink.end_list(kind)
-
-    def event(self, what: str, kind: str, item: dict[str, Any]) -> None:
-        super().event(what, kind, item)
-        if kind == "PodGroup":
-            line = json.dumps({"type": what, "object": item}).encode()
-            self.sink.watch_bytes(kind, line + b"\n")
 
 
 def reports(name: str, of: str, gpus: int, **more: Any) -> dict[str, Any]:
@@ -61,7 +42,7 @@ def test_alone_it_sums_what_pod_groups_report() -> None:
         reports("c", "right", 4),
         group("d", "right"),
     ]
-    world = Watched(ALONE, Queue=QUEUES, PodGroup=groups)
+    world = World(ALONE, Queue=QUEUES, PodGroup=groups)
     held = {"allocated": {"cpu": "2"}, "allocatedNonPreemptible": {"cpu": "1"}}
     assert written(world) == {
         "top": {**gpus(9), **held, "childQueues": ["left", "right"]},
@@ -73,9 +54,7 @@ def test_alone_it_sums_what_pod_groups_report() -> None:
 
 @pytest.mark.parametrize("change", ["reports more", "moves", "is deleted", "reports nothing"])
 def test_alone_it_follows_each_change_of_a_pod_group(change: str) -> None:
-    world = Watched(
-        ALONE, Queue=QUEUES, PodGroup=[reports("a", "left", 2), reports("b", "left", 1)]
-    )
+    world = World(ALONE, Queue=QUEUES, PodGroup=[reports("a", "left", 2), reports("b", "left", 1)])
     written(world)
     after, what = {
         "reports more": (reports("a", "left", 8), "MODIFIED"),
@@ -92,9 +71,7 @@ def test_alone_it_follows_each_change_of_a_pod_group(change: str) -> None:
 
 
 def test_alone_it_follows_the_tree_of_queues() -> None:
-    world = Watched(
-        ALONE, Queue=QUEUES, PodGroup=[reports("a", "left", 2), reports("b", "later", 3)]
-    )
+    world = World(ALONE, Queue=QUEUES, PodGroup=[reports("a", "left", 2), reports("b", "later", 3)])
     assert written(world)["top"]["requested"] == {"nvidia.com/gpu": "2"}
     world.event("ADDED", "Queue", queue("later", "left"))
     assert written(world)["top"]["requested"] == {"nvidia.com/gpu": "5"}
@@ -104,7 +81,7 @@ def test_alone_it_follows_the_tree_of_queues() -> None:
 
 def test_alone_it_reads_no_pods() -> None:
     """It has no right to: what it writes is what pod groups report, right or wrong."""
-    world = Watched(ALONE, Queue=QUEUES, PodGroup=[reports("g", "left", 2)])
+    world = World(ALONE, Queue=QUEUES, PodGroup=[reports("g", "left", 2)])
     world.event("ADDED", "Pod", pod("p", on="n"))
     assert written(world)["left"] == gpus(2)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from planner_world import START_NS, World, group, node, pod
+from planner_world import START_NS, World, pod
 
+from fakes.objects import group, node
 from kai.api import keys
 from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.planning.statuses import WAIT_S

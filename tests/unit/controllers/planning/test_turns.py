@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from planner_world import READY, World, group, node, places, pod, queue, victims
+from planner_world import World, places, pod, victims
 
+from fakes.objects import READY, group, node, queue
 from fakes.played import Scheduler
 from kai.api import keys
 from kai.api.kinds import LISTS

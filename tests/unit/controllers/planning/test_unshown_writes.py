@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from planner_world import World, group, node, places, pod, victims
+from planner_world import World, places, pod, victims
 
+from fakes.objects import group, node
 from kai.api import keys
 from kai.api.writes import Outcome, Result
 from kai.controllers.planning.options import PlanningOptions

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from planner_world import World, node, pod, victims
+from planner_world import World, pod, victims
 
+from fakes.objects import node
 from kai.controllers.planning.options import PlanningOptions
 
 NODES = ("n1", "n2", "n3")

@@ -3,11 +3,7 @@ test."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 from beside import Chosen, OtherScheduler, bind, evict
 

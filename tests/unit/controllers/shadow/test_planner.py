@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import kai
+from fakes.api_server import Object, parsed
+from fakes.watches import Watches
 from kai.api.kinds import LISTS
 from kai.api.times import to_ns
 from kai.controllers.planning.kinds import WATCHED
@@ -17,7 +18,6 @@ from kai.controllers.shadow.planner import ShadowPlanner
 from kai.engine.values import Evict
 
 NOW = "2026-01-01T00:00:00Z"
-Object = dict[str, Any]
 
 
 class World:
@@ -27,32 +27,19 @@ class World:
         options = PlanningOptions(roles=("scheduler",), config=config)
         self.planner, self.now_ns = ShadowPlanner(options, patience=5.0), to_ns(NOW)
         self.objects: dict[tuple[str, str], Object] = {}
-        self._sinks, self._version = self.planner.sinks(), 1
+        watches = Watches(self.planner.feed, self.planner.sinks())
+        self.event = watches.event
         raw = cluster.to_snapshot()["rawObjects"]
         for kind in WATCHED:
-            found = [self._made(kind, each) for each in raw.get(LISTS[kind]) or ()]
-            page = {"kind": f"{kind}List", "metadata": {"resourceVersion": "1"}, "items": found}
-            for sink in (*self._sinks.get(kind, ()), self.planner.feed):
-                sink.begin_list(kind)
-                sink.list_page(kind, json.dumps(page).encode())
-                sink.end_list(kind)
+            watches.list(kind, [self.made(kind, each) for each in raw.get(LISTS[kind]) or ()])
 
-    def _made(self, kind: str, found: Object) -> Object:
-        self._version += 1
-        made: Object = json.loads(json.dumps(found))
-        made["metadata"]["resourceVersion"] = str(self._version)
+    def made(self, kind: str, found: Object) -> Object:
+        made = parsed(found)
         if kind == "Pod":
             made["spec"]["schedulerName"] = "kai-scheduler"
             metadata = made["metadata"]
             self.objects[kind, f"{metadata['namespace']}/{metadata['name']}"] = made
         return made
-
-    def event(self, what: str, kind: str, item: Object) -> None:
-        self._version += 1
-        item["metadata"]["resourceVersion"] = str(self._version)
-        line = json.dumps({"type": what, "object": item}).encode() + b"\n"
-        for sink in (*self._sinks.get(kind, ()), self.planner.feed):
-            sink.watch_bytes(kind, line)
 
     def asks_for(self, pod: str, node: str, *gpu_groups: str) -> None:
         """The other scheduler creates a BindRequest."""
@@ -165,7 +152,7 @@ def test_promises_that_the_other_scheduler_does_not_keep_are_dropped() -> None:
     top = kai.Cluster(now=NOW).queue("a").pending("a/top", gpus=1, priority=30).to_snapshot()
     for kind in ("PriorityClass", "PodGroup", "Pod"):
         for each in top["rawObjects"][LISTS[kind]]:
-            world.event("ADDED", kind, world._made(kind, each))
+            world.event("ADDED", kind, world.made(kind, each))
     world.turn()
     _, plan = world.planner._comparison._plans[-1]
     assert {pod: each.kind for pod, each in plan.chosen.items()} == {"a/top-0": "pipeline"}

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from fakes.cluster import FakeCluster, Object, pod, queue, small
+from fakes.cluster import FakeCluster
+from fakes.objects import Object, pod, queue, small
 from kai.cli import main
 
 Run = Callable[..., tuple[int, str, str]]

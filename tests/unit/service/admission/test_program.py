@@ -19,6 +19,7 @@ from kept_objects import KeptObjects
 
 from fakes.clock import until
 from fakes.http_server import FakeApi
+from fakes.scenarios import scenarios
 from kai.controllers.admission import Rules
 from kai.k8s.clock import Clock
 from kai.service.admission.options import AdmissionOptions
@@ -94,31 +95,30 @@ def story(work: Callable[[Running], Awaitable[None]], **options: Any) -> None:
     asyncio.run(run())
 
 
+scenario = scenarios(story)
+
+
 def half(annotation: str = "0.5") -> dict[str, Any]:
     metadata = {"name": "p", "namespace": "team", "annotations": {"gpu-fraction": annotation}}
     spec = {"schedulerName": "kai-scheduler", "containers": [{"name": "main"}]}
     return {"uid": "u", "namespace": "team", "object": {"metadata": metadata, "spec": spec}}
 
 
-def test_a_pod_is_changed_over_tls() -> None:
-    async def work(found: Running) -> None:
-        response = await found.send("/mutate--v1-pod", half())
-        assert (response["uid"], response["patchType"]) == ("u", "JSONPatch")
-
-    story(work)
+@scenario
+async def test_a_pod_is_changed_over_tls(found: Running) -> None:
+    response = await found.send("/mutate--v1-pod", half())
+    assert (response["uid"], response["patchType"]) == ("u", "JSONPatch")
 
 
-def test_a_refusal_is_counted_and_logged() -> None:
-    async def work(found: Running) -> None:
-        response = await found.send("/validate--v1-pod", {**half("2"), "name": "p"})
-        assert response["allowed"] is False
-        _, text = await found.page("/metrics")
-        counted = 'kai_admission_reviews_total{kind="Pod",webhook="validating",allowed="false"} 1'
-        assert counted in text
-        assert "kai_admission_certificate_end_timestamp_seconds 1" in text
-        assert "refused a Pod name=team/p why=" in found.log.getvalue()
-
-    story(work)
+@scenario
+async def test_a_refusal_is_counted_and_logged(found: Running) -> None:
+    response = await found.send("/validate--v1-pod", {**half("2"), "name": "p"})
+    assert response["allowed"] is False
+    _, text = await found.page("/metrics")
+    counted = 'kai_admission_reviews_total{kind="Pod",webhook="validating",allowed="false"} 1'
+    assert counted in text
+    assert "kai_admission_certificate_end_timestamp_seconds 1" in text
+    assert "refused a Pod name=team/p why=" in found.log.getvalue()
 
 
 def test_it_is_required_once_a_review_has_reached_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,12 +134,10 @@ def test_it_is_required_once_a_review_has_reached_it(monkeypatch: pytest.MonkeyP
     story(work)
 
 
-def test_the_rules_of_the_installation_apply() -> None:
-    async def work(found: Running) -> None:
-        response = await found.send("/validate--v1-pod", half())
-        assert "GPU sharing is disabled" in response["status"]["message"]
-
-    story(work, rules=Rules(sharing=False))
+@scenario(rules=Rules(sharing=False))
+async def test_the_rules_of_the_installation_apply(found: Running) -> None:
+    response = await found.send("/validate--v1-pod", half())
+    assert "GPU sharing is disabled" in response["status"]["message"]
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"request": 3}', b'{"request": {}}'])
@@ -151,20 +149,16 @@ def test_what_is_no_review_is_a_bad_request(body: bytes) -> None:
     story(work)
 
 
-def test_other_paths_are_not_served() -> None:
-    async def work(found: Running) -> None:
-        code, _, _ = await found.post("/validate-pods", b"{}")
-        assert code == 404
-
-    story(work)
+@scenario
+async def test_other_paths_are_not_served(found: Running) -> None:
+    code, _, _ = await found.post("/validate-pods", b"{}")
+    assert code == 404
 
 
-def test_it_is_ready_while_it_answers() -> None:
-    async def work(found: Running) -> None:
-        assert await found.page("/readyz") == (200, "ok\n")
-        assert await found.page("/healthz") == (200, "ok\n")
-
-    story(work)
+@scenario
+async def test_it_is_ready_while_it_answers(found: Running) -> None:
+    assert await found.page("/readyz") == (200, "ok\n")
+    assert await found.page("/healthz") == (200, "ok\n")
 
 
 def test_it_is_unready_until_it_has_a_certificate() -> None:
@@ -186,33 +180,29 @@ def test_it_is_unready_until_it_has_a_certificate() -> None:
     asyncio.run(run())
 
 
-def test_it_answers_after_sigterm_and_closes_connections() -> None:
-    async def work(found: Running) -> None:
-        body = json.dumps({"request": half()}).encode()
-        _, _, closes = await found.post("/mutate--v1-pod", body)
-        assert not closes
-        found.stop.set()
-        await asyncio.sleep(0.01)
-        code, _, closes = await found.post("/mutate--v1-pod", body)
-        assert (code, closes) == (200, True)
-        assert (await found.page("/readyz"))[0] == 503
-
-    story(work)
+@scenario
+async def test_it_answers_after_sigterm_and_closes_connections(found: Running) -> None:
+    body = json.dumps({"request": half()}).encode()
+    _, _, closes = await found.post("/mutate--v1-pod", body)
+    assert not closes
+    found.stop.set()
+    await asyncio.sleep(0.01)
+    code, _, closes = await found.post("/mutate--v1-pod", body)
+    assert (code, closes) == (200, True)
+    assert (await found.page("/readyz"))[0] == 503
 
 
-def test_queues_of_the_cluster_are_known() -> None:
-    async def work(found: Running) -> None:
-        queue = {
-            "metadata": {"name": "a"},
-            "spec": {"parentQueue": "all", "resources": {"gpu": {}}},
-        }
-        request = {"uid": "u", "operation": "CREATE", "object": queue}
-        path = "/validate-scheduling-run-ai-v2-queue"
-        while (response := await found.send(path, request))["allowed"]:
-            await asyncio.sleep(0.01)  # the queues are not listed yet
-        assert response["status"]["message"].startswith("there is no queue all")
-
-    story(work)
+@scenario
+async def test_queues_of_the_cluster_are_known(found: Running) -> None:
+    queue = {
+        "metadata": {"name": "a"},
+        "spec": {"parentQueue": "all", "resources": {"gpu": {}}},
+    }
+    request = {"uid": "u", "operation": "CREATE", "object": queue}
+    path = "/validate-scheduling-run-ai-v2-queue"
+    while (response := await found.send(path, request))["allowed"]:
+        await asyncio.sleep(0.01)  # the queues are not listed yet
+    assert response["status"]["message"].startswith("there is no queue all")
 
 
 def test_an_address_that_is_in_use_ends_the_program() -> None:

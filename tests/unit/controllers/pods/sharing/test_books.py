@@ -270,7 +270,7 @@ def test_random_faults_end_in_a_consistent_state(seed: int) -> None:
     for _ in range(STEPS):
         world.step()
     world.calm = True
-    for _ in range(6 * STEPS):
+    for _ in range(4 * STEPS):
         world.step()
     assert world.server.wrong() == []
     pods = world.server.pods.values()
@@ -289,7 +289,7 @@ def test_no_state_remains_of_deleted_pods(seed: int) -> None:
     for pod in list(world.server.pods.values()):
         if not pod.is_reservation:
             world.server.end_pod(pod.name)
-    for _ in range(6 * STEPS):
+    for _ in range(4 * STEPS):
         world.step()
     process = world.process
     assert world.server.pods == {}
