@@ -10,18 +10,23 @@ from typing import Any
 import pytest
 
 from fakes.clock import VirtualClock, settle
+from fakes.scenarios import scenarios
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.k8s.writing import Writer
 
 
 class FakeClient:
-    """Receives writes and answers when the test does so."""
+    """Receives writes and answers when the test does so. `done`: the outcomes that its `writer`
+    reports."""
+
+    writer: Writer
 
     def __init__(self) -> None:
         self.clock = VirtualClock()
         self.sent = list[Write]()
         self.options = list[dict[str, Any]]()
         self._open = dict[int, asyncio.Future[Outcome]]()
+        self.done = Done()
 
     async def send(self, write: Write, **options: Any) -> Outcome:
         self.sent.append(write)
@@ -58,170 +63,155 @@ def write(name: str, lane: Lane = Lane.BINDING, key: str = "", body: Any = None)
     return Write(lane, "patch", "Pod", "team", name, body or {}, key=key)
 
 
-def run(scenario: Callable[[FakeClient, Writer, Done], Awaitable[Any]], workers: int = 4) -> Any:
+def run(story: Callable[[FakeClient], Awaitable[Any]], workers: int = 4) -> Any:
     async def main() -> Any:
-        client, done = FakeClient(), Done()
-        writer = Writer(client, workers=workers)  # type: ignore[arg-type]
+        it = FakeClient()
+        it.writer = Writer(it, workers=workers)  # type: ignore[arg-type]
         try:
-            return await scenario(client, writer, done)
+            return await story(it)
         finally:
-            draining = asyncio.ensure_future(writer.drain(0.0))
+            draining = asyncio.ensure_future(it.writer.drain(0.0))
             while not draining.done():
-                await client.clock.advance(0.0)
+                await it.clock.advance(0.0)
 
     return asyncio.run(main())
 
 
-def test_unsent_writes_can_be_taken_back() -> None:
-    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
-        for name in ("a", "b", "c", "d"):
-            writer.put(write(name), done)
-        writer.put(write("e", key="k"), done)
-        await settle()
-        taken = writer.take_back(Lane.BINDING, lambda each: each.name in "bce")
-        assert [each.name for each, _ in taken] == ["c"]  # b is under way, and e may be replaced
-        await client.answer()
-        assert client.names() == ["a", "b", "d", "e"]
-        await client.answer()
-        assert [name for name, _ in done.outcomes] == ["a", "b", "d", "e"]
-        assert writer.idle
-
-    run(scenario, workers=2)
+scenario = scenarios(run)
 
 
-def test_a_write_taken_back_while_it_is_sent_is_not_repeated() -> None:
-    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
-        for name in ("a", "b", "c"):
-            writer.put(write(name), done)
-        await settle()
-        assert writer.take_back(Lane.BINDING, lambda each: each.name != "c") == []
-        assert [each["guard"]() for each in client.options] == [False, False, True]
-        await client.answer(0, result=Result.FAILED)
-        await client.answer(1, result=Result.LOST)
-        await client.answer(2, result=Result.FAILED)
-        assert done.outcomes == [
-            ("a", Result.TAKEN_BACK),
-            ("b", Result.LOST),
-            ("c", Result.FAILED),
-        ]
-
-    run(scenario)
+@scenario(workers=2)
+async def test_unsent_writes_can_be_taken_back(it: FakeClient) -> None:
+    for name in ("a", "b", "c", "d"):
+        it.writer.put(write(name), it.done)
+    it.writer.put(write("e", key="k"), it.done)
+    await settle()
+    taken = it.writer.take_back(Lane.BINDING, lambda each: each.name in "bce")
+    assert [each.name for each, _ in taken] == ["c"]  # b is under way, and e may be replaced
+    await it.answer()
+    assert it.names() == ["a", "b", "d", "e"]
+    await it.answer()
+    assert [name for name, _ in it.done.outcomes] == ["a", "b", "d", "e"]
+    assert it.writer.idle
 
 
-def test_urgent_writes_are_sent_first() -> None:
-    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
-        writer.put(write("first"))
-        await settle()
-        for lane in (Lane.EVENT, Lane.CONDITION, Lane.BINDING, Lane.EVICTION):
-            writer.put(write(lane.name, lane))
-        for _ in range(5):
-            await client.answer()
-        assert client.names() == ["first", "EVICTION", "BINDING", "CONDITION", "EVENT"]
-
-    run(scenario, workers=1)
-
-
-def test_at_most_one_write_per_worker_is_under_way() -> None:
-    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
-        for number in range(10):
-            writer.put(write(f"p{number}"), done)
-        await settle()
-        assert client.names() == ["p0", "p1", "p2", "p3"]
-        assert writer.waiting(Lane.BINDING) == 6
-        await client.answer(2)
-        assert client.names()[4:] == ["p4"]
-        for _ in range(3):
-            await client.answer()
-        assert len(done.outcomes) == 10
-        assert writer.idle
-        assert writer.sent[Lane.BINDING] == 10
-        assert writer.results == {(Lane.BINDING, Result.DONE): 10}
-
-    run(scenario)
+@scenario
+async def test_a_write_taken_back_while_it_is_sent_is_not_repeated(it: FakeClient) -> None:
+    for name in ("a", "b", "c"):
+        it.writer.put(write(name), it.done)
+    await settle()
+    assert it.writer.take_back(Lane.BINDING, lambda each: each.name != "c") == []
+    assert [each["guard"]() for each in it.options] == [False, False, True]
+    await it.answer(0, result=Result.FAILED)
+    await it.answer(1, result=Result.LOST)
+    await it.answer(2, result=Result.FAILED)
+    assert it.done.outcomes == [
+        ("a", Result.TAKEN_BACK),
+        ("b", Result.LOST),
+        ("c", Result.FAILED),
+    ]
 
 
-def test_conditions_and_events_leave_workers_for_urgent_writes() -> None:
-    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
-        for number in range(10):
-            writer.put(write(f"event{number}", Lane.EVENT))
-            writer.put(write(f"condition{number}", Lane.CONDITION))
-        await settle()
-        assert len(client.sent) == 6
-        assert sum(each.lane is Lane.EVENT for each in client.sent) <= 2
-        writer.put(write("victim", Lane.EVICTION))
-        writer.put(write("pod", Lane.BINDING))
-        await settle()
-        assert client.names()[6:] == ["victim", "pod"]
-
-    run(scenario, workers=8)
+@scenario(workers=1)
+async def test_urgent_writes_are_sent_first(it: FakeClient) -> None:
+    it.writer.put(write("first"))
+    await settle()
+    for lane in (Lane.EVENT, Lane.CONDITION, Lane.BINDING, Lane.EVICTION):
+        it.writer.put(write(lane.name, lane))
+    for _ in range(5):
+        await it.answer()
+    assert it.names() == ["first", "EVICTION", "BINDING", "CONDITION", "EVENT"]
 
 
-def test_a_later_write_of_the_same_key_replaces_a_waiting_one() -> None:
-    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
-        writer.put(write("first"))
-        await settle()
-        writer.put(write("a", key="k", body={"n": 1}), done)
-        writer.put(write("between"))
-        writer.put(write("a", key="k", body={"n": 2}), done)
-        assert done.outcomes == [("a", Result.REPLACED)]
-        for _ in range(4):
-            await client.answer()
-        assert [each.body for each in client.sent[1:2]] == [{"n": 2}]
-        assert client.names() == ["first", "a", "between"]
-        assert done.outcomes == [("a", Result.REPLACED), ("a", Result.DONE)]
-        assert writer.replaced == 1
-
-    run(scenario, workers=1)
-
-
-def test_a_write_waits_for_an_earlier_one_of_its_key() -> None:
-    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
-        writer.put(write("a", key="k", body={"n": 1}), done)
-        await settle()
-        writer.put(write("a", key="k", body={"n": 2}), done)
-        writer.put(write("other"))
-        await settle()
-        assert client.names() == ["a", "other"]
-        assert writer.waiting(Lane.BINDING) == 1
-        writer.put(write("a", key="k", body={"n": 3}), done)
-        await client.answer(0)
-        assert [each.body for each in client.sent] == [{"n": 1}, {}, {"n": 3}]
-        await client.answer()
-        results = [result for _, result in done.outcomes]
-        assert results == [Result.REPLACED, Result.DONE, Result.DONE]
-
-    run(scenario)
+@scenario
+async def test_at_most_one_write_per_worker_is_under_way(it: FakeClient) -> None:
+    for number in range(10):
+        it.writer.put(write(f"p{number}"), it.done)
+    await settle()
+    assert it.names() == ["p0", "p1", "p2", "p3"]
+    assert it.writer.waiting(Lane.BINDING) == 6
+    await it.answer(2)
+    assert it.names()[4:] == ["p4"]
+    for _ in range(3):
+        await it.answer()
+    assert len(it.done.outcomes) == 10
+    assert it.writer.idle
+    assert it.writer.sent[Lane.BINDING] == 10
+    assert it.writer.results == {(Lane.BINDING, Result.DONE): 10}
 
 
-def test_a_write_that_becomes_urgent_changes_its_lane() -> None:
-    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
-        writer.put(write("first"))
-        await settle()
-        writer.put(write("a", Lane.CONDITION, key="k"), done)
-        writer.put(write("b", Lane.BINDING))
-        writer.put(write("a", Lane.EVICTION, key="k"), done)
-        for _ in range(4):
-            await client.answer()
-        assert client.names() == ["first", "a", "b"]
-        assert done.outcomes == [("a", Result.REPLACED), ("a", Result.DONE)]
+@scenario(workers=8)
+async def test_conditions_and_events_leave_workers_for_urgent_writes(it: FakeClient) -> None:
+    for number in range(10):
+        it.writer.put(write(f"event{number}", Lane.EVENT))
+        it.writer.put(write(f"condition{number}", Lane.CONDITION))
+    await settle()
+    assert len(it.sent) == 6
+    assert sum(each.lane is Lane.EVENT for each in it.sent) <= 2
+    it.writer.put(write("victim", Lane.EVICTION))
+    it.writer.put(write("pod", Lane.BINDING))
+    await settle()
+    assert it.names()[6:] == ["victim", "pod"]
 
-    run(scenario, workers=1)
+
+@scenario(workers=1)
+async def test_a_later_write_of_the_same_key_replaces_a_waiting_one(it: FakeClient) -> None:
+    it.writer.put(write("first"))
+    await settle()
+    it.writer.put(write("a", key="k", body={"n": 1}), it.done)
+    it.writer.put(write("between"))
+    it.writer.put(write("a", key="k", body={"n": 2}), it.done)
+    assert it.done.outcomes == [("a", Result.REPLACED)]
+    for _ in range(4):
+        await it.answer()
+    assert [each.body for each in it.sent[1:2]] == [{"n": 2}]
+    assert it.names() == ["first", "a", "between"]
+    assert it.done.outcomes == [("a", Result.REPLACED), ("a", Result.DONE)]
+    assert it.writer.replaced == 1
 
 
-def test_a_busy_answer_delays_the_lower_lanes() -> None:
-    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
-        writer.put(write("busy", Lane.CONDITION))
-        await settle()
-        client.options[0]["busy"](3.0)
-        for lane in (Lane.EVENT, Lane.CONDITION, Lane.BINDING):
-            writer.put(write(lane.name, lane))
-        await client.clock.advance(2.9)
-        assert client.names() == ["busy", "BINDING", "CONDITION"]
-        await client.clock.advance(0.2)
-        assert client.names()[3:] == ["EVENT"]
-        assert writer.pauses == 1
+@scenario
+async def test_a_write_waits_for_an_earlier_one_of_its_key(it: FakeClient) -> None:
+    it.writer.put(write("a", key="k", body={"n": 1}), it.done)
+    await settle()
+    it.writer.put(write("a", key="k", body={"n": 2}), it.done)
+    it.writer.put(write("other"))
+    await settle()
+    assert it.names() == ["a", "other"]
+    assert it.writer.waiting(Lane.BINDING) == 1
+    it.writer.put(write("a", key="k", body={"n": 3}), it.done)
+    await it.answer(0)
+    assert [each.body for each in it.sent] == [{"n": 1}, {}, {"n": 3}]
+    await it.answer()
+    results = [result for _, result in it.done.outcomes]
+    assert results == [Result.REPLACED, Result.DONE, Result.DONE]
 
-    run(scenario, workers=8)
+
+@scenario(workers=1)
+async def test_a_write_that_becomes_urgent_changes_its_lane(it: FakeClient) -> None:
+    it.writer.put(write("first"))
+    await settle()
+    it.writer.put(write("a", Lane.CONDITION, key="k"), it.done)
+    it.writer.put(write("b", Lane.BINDING))
+    it.writer.put(write("a", Lane.EVICTION, key="k"), it.done)
+    for _ in range(4):
+        await it.answer()
+    assert it.names() == ["first", "a", "b"]
+    assert it.done.outcomes == [("a", Result.REPLACED), ("a", Result.DONE)]
+
+
+@scenario(workers=8)
+async def test_a_busy_answer_delays_the_lower_lanes(it: FakeClient) -> None:
+    it.writer.put(write("busy", Lane.CONDITION))
+    await settle()
+    it.options[0]["busy"](3.0)
+    for lane in (Lane.EVENT, Lane.CONDITION, Lane.BINDING):
+        it.writer.put(write(lane.name, lane))
+    await it.clock.advance(2.9)
+    assert it.names() == ["busy", "BINDING", "CONDITION"]
+    await it.clock.advance(0.2)
+    assert it.names()[3:] == ["EVENT"]
+    assert it.writer.pauses == 1
 
 
 def test_each_write_gets_its_timeout_and_guard() -> None:
@@ -242,86 +232,78 @@ def test_each_write_gets_its_timeout_and_guard() -> None:
 # ---- the end -------------------------------------------------------------------------------------
 
 
-def test_draining_finishes_existing_writes_and_refuses_new_ones() -> None:
-    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
-        for number in range(6):
-            writer.put(write(f"p{number}"), done)
-        writer.put(write("said", Lane.EVENT), done)
-        await settle()
-        draining = asyncio.ensure_future(writer.drain(5.0, through=Lane.BINDING))
-        await settle()
-        writer.put(write("late"), done)
-        assert done.outcomes == [("said", Result.FAILED), ("late", Result.FAILED)]
-        await client.answer()
-        assert not draining.done()
-        await client.answer()
-        assert await draining == 1
-        assert client.names() == [f"p{number}" for number in range(6)]
-        assert len(done.outcomes) == 8
-
-    run(scenario)
+@scenario
+async def test_draining_finishes_existing_writes_and_refuses_new_ones(it: FakeClient) -> None:
+    for number in range(6):
+        it.writer.put(write(f"p{number}"), it.done)
+    it.writer.put(write("said", Lane.EVENT), it.done)
+    await settle()
+    draining = asyncio.ensure_future(it.writer.drain(5.0, through=Lane.BINDING))
+    await settle()
+    it.writer.put(write("late"), it.done)
+    assert it.done.outcomes == [("said", Result.FAILED), ("late", Result.FAILED)]
+    await it.answer()
+    assert not draining.done()
+    await it.answer()
+    assert await draining == 1
+    assert it.names() == [f"p{number}" for number in range(6)]
+    assert len(it.done.outcomes) == 8
 
 
-def test_bindings_are_finished_while_conditions_are_still_accepted() -> None:
-    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
-        writer.put(write("bind"), lambda *_: writer.put(write("bind after it"), done))
-        writer.put(write("condition", Lane.CONDITION), done)
-        await settle()
-        finishing = asyncio.ensure_future(writer.finish(5.0, Lane.BINDING))
-        await client.answer(0)
-        assert not finishing.done()  # writes that follow from an answer count too
-        await client.answer(2)
-        assert finishing.done()
-        assert done.outcomes == [("bind after it", Result.DONE)]
-        writer.put(write("event", Lane.EVENT), done)
-        await client.answer()
-        assert ("event", Result.DONE) in done.outcomes
-
-    run(scenario)
+@scenario
+async def test_bindings_are_finished_while_conditions_are_still_accepted(it: FakeClient) -> None:
+    it.writer.put(write("bind"), lambda *_: it.writer.put(write("bind after it"), it.done))
+    it.writer.put(write("condition", Lane.CONDITION), it.done)
+    await settle()
+    finishing = asyncio.ensure_future(it.writer.finish(5.0, Lane.BINDING))
+    await it.answer(0)
+    assert not finishing.done()  # writes that follow from an answer count too
+    await it.answer(2)
+    assert finishing.done()
+    assert it.done.outcomes == [("bind after it", Result.DONE)]
+    it.writer.put(write("event", Lane.EVENT), it.done)
+    await it.answer()
+    assert ("event", Result.DONE) in it.done.outcomes
 
 
-def test_finishing_ends_in_time() -> None:
-    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
-        writer.put(write("slow"), done)
-        await settle()
-        finishing = asyncio.ensure_future(writer.finish(5.0, Lane.BINDING))
-        await client.clock.advance(4.9)
-        assert not finishing.done()
-        await client.clock.advance(0.2)
-        assert finishing.done()
-        assert done.outcomes == []
-
-    run(scenario)
+@scenario
+async def test_finishing_ends_in_time(it: FakeClient) -> None:
+    it.writer.put(write("slow"), it.done)
+    await settle()
+    finishing = asyncio.ensure_future(it.writer.finish(5.0, Lane.BINDING))
+    await it.clock.advance(4.9)
+    assert not finishing.done()
+    await it.clock.advance(0.2)
+    assert finishing.done()
+    assert it.done.outcomes == []
 
 
-def test_draining_returns_the_writes_that_are_not_finished_in_time() -> None:
-    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
-        for number in range(6):
-            writer.put(write(f"p{number}", key=f"k{number}"), done)
-        await settle()
-        writer.put(write("p0", key="k0"), done)  # behind the one under way
-        draining = asyncio.ensure_future(writer.drain(5.0))
-        await client.clock.advance(5.1)
-        assert await draining == 7
-        results = [result for _, result in done.outcomes]
-        assert results.count(Result.LOST) == 4
-        assert results.count(Result.FAILED) == 3
-
-    run(scenario)
+@scenario
+async def test_draining_returns_the_writes_that_are_not_finished_in_time(it: FakeClient) -> None:
+    for number in range(6):
+        it.writer.put(write(f"p{number}", key=f"k{number}"), it.done)
+    await settle()
+    it.writer.put(write("p0", key="k0"), it.done)  # behind the one under way
+    draining = asyncio.ensure_future(it.writer.drain(5.0))
+    await it.clock.advance(5.1)
+    assert await draining == 7
+    results = [result for _, result in it.done.outcomes]
+    assert results.count(Result.LOST) == 4
+    assert results.count(Result.FAILED) == 3
 
 
 def test_an_exception_in_a_callback_does_not_end_a_worker(caplog: pytest.LogCaptureFixture) -> None:
     def wrong(_: Write, outcome: Outcome) -> None:
         raise ZeroDivisionError
 
-    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
-        writer.put(write("a"), wrong)
-        writer.put(write("b"), done)
-        writer.put(write("c"), done)
-        await client.answer()
-        await client.fail(1, ZeroDivisionError())
-        await client.answer()
-        assert done.outcomes == [("b", Result.REFUSED), ("c", Result.DONE)]
+    async def scenario(it: FakeClient) -> None:
+        it.writer.put(write("a"), wrong)
+        it.writer.put(write("b"), it.done)
+        it.writer.put(write("c"), it.done)
+        await it.answer()
+        await it.fail(1, ZeroDivisionError())
+        await it.answer()
+        assert it.done.outcomes == [("b", Result.REFUSED), ("c", Result.DONE)]
 
     with caplog.at_level(logging.ERROR):
         run(scenario, workers=1)
