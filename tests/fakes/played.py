@@ -118,7 +118,7 @@ class Scheduler(Played):
         self.groups = self.pods.groups
 
     def results(self) -> Results:
-        return self.pods.take()
+        return self.pods.take_results()
 
     def add_group(self, change: GroupChange) -> None:
         self.groups.add(change)
@@ -184,7 +184,7 @@ class Scheduler(Played):
 
     def requests_to_check(self, now: float) -> list[Request]:
         self.courses.now = now
-        return self.pods.requests.take()
+        return self.pods.requests.unchecked()
 
     def request_checked(self, now: float, request: Request, target: Target) -> Steps:
         self.courses.now = now
@@ -231,9 +231,13 @@ class Reserving(Played):
             await Until()
         except Refused as end:
             self.failed.append(end.why)
+        except NotLeading:
+            course.stage = Stage.ENDS
+            self.failed.append("not leading")
+            course.steps[0].leave()
         except Overtaken:
             pass
-        if course.stage is not Stage.BOUND:
+        if course.stage is Stage.RESERVES:
             await self._undo(course)
         course.over.set(None)
 
@@ -297,7 +301,7 @@ class Binder(Played):
         return self.steps(now)
 
     def take(self) -> list[Request]:
-        return self.binder.take()
+        return self.binder.unchecked()
 
     def checked(self, now: float, request: Request, target: Target) -> Steps:
         self.binder.checked(request, target)

@@ -36,7 +36,7 @@ Answer = TypeVar("Answer")
 
 
 class Overtaken(Exception):
-    """The course is not wanted any more."""
+    """The course is not wanted any more: the usual error with which one is overtaken."""
 
 
 class Request(Generic[Answer]):
@@ -106,7 +106,8 @@ class Fact(Request[Known]):
 
     def __await__(self) -> Generator[Request[Any], Any, Known]:
         until = Until(float("-inf") if self.known else None)  # after those that wait already
-        self.waiting.append(until)
+        if not self.known:
+            self.waiting.append(until)
         yield until
         return self.known[0]
 
@@ -127,7 +128,7 @@ class All(Request["list[Any]"]):
 
 class Course:
     """One coroutine. `waits`: for what; None: it is about to go on, or has ended. `error`: what
-    overtakes it. `is_shielded`: that is not raised now."""
+    overtakes it. `is_shielded`: that is not raised where it waits, but after that."""
 
     courses: Courses
     waits: Request[Any] | None = None
@@ -135,14 +136,15 @@ class Course:
     is_shielded = False
     _carry_out: Coroutine[Request[Any], Any, None]
     _has_error = False  # it was raised
+    _has_begun = False
 
     def check(self) -> None:
-        """Raises what overtakes it, in a part that is shielded."""
-        if self.error is not None:
+        """Raises what has overtaken it, if that was not raised yet."""
+        if self.error is not None and not self._has_error:
             self._has_error = True
             raise self.error
 
-    def go_on(self) -> None:
+    def clear_error(self) -> None:
         """What has overtaken it was dealt with: the next one counts again."""
         self.error, self._has_error = None, False
 
@@ -184,8 +186,8 @@ class Courses:
 
     def overtake(self, course: Course, error: Exception | None = None) -> None:
         """For the next `run`: raises `Overtaken`, or this error, where the course waits. Only the
-        first one counts."""
-        if course.error is not None:
+        first one counts; `Overtaken` comes before an error that was not raised yet."""
+        if course.error is not None and (course._has_error or error is not None):
             return
         course.error = error or Overtaken()
         waits = course.waits
@@ -219,7 +221,10 @@ class Courses:
     def _go_on(self, course: Course, answer: Any) -> None:
         run = course._carry_out
         try:
-            if course.error is None or course.is_shielded or course._has_error:
+            # An exception cannot be thrown into a coroutine that has not begun.
+            may_throw = course._has_begun and not course.is_shielded and not course._has_error
+            course._has_begun = True
+            if course.error is None or not may_throw:
                 request = run.send(answer)
             else:
                 course._has_error = True

@@ -153,7 +153,7 @@ class CarryingOut:
         results, self._results = self._results, Results()
         requests: dict[str, Request] = {}
         if may_act:
-            taken = (*self.pods.requests.take(), *self._binder.take())
+            taken = (*self.pods.requests.unchecked(), *self._binder.unchecked())
             requests = {each.name: each for each in taken}
         inputs = {
             "forgotten": results.forget,
@@ -222,8 +222,8 @@ class CarryingOut:
 
     def lead_again(self) -> None:
         """A new term begins."""
-        self.pods.lead_again()
-        self._binder.lead_again()
+        for each in (self.pods, self._binder, self._devices):
+            each.lead_again()
         self._go_on()
 
     def hold(self, nodes: Collection[str]) -> None:
@@ -281,7 +281,7 @@ class CarryingOut:
         self._asks += asks
         if asks or self._binder.has_unchecked:
             self._changed.set()
-        self._report(self.pods.take())
+        self._report(self.pods.take_results())
         if self._binds:
             of_binder = self._binder.take_results()
             for event in of_binder.events:

@@ -255,7 +255,7 @@ def test_what_was_dealt_with_may_come_again() -> None:
     async def course(played: Played) -> None:
         for _ in range(2):
             await notes(Until())(played)
-            played.started[0].go_on()
+            played.started[0].clear_error()
 
     played = Played(course)
     played.overtake()

@@ -2,13 +2,13 @@
 
     binder = RequestBinder(courses, reservers, wall)
     binder.put(request)                          # a watch has shown it
-    for request in binder.take(): ...            # the planning thread looks up pod and node
+    for request in binder.unchecked(): ...       # the planning thread looks up pod and node
     binder.checked(request, target)
 
 The usual course: a watch shows the request, the planning thread knows its pod and its node, the pod
 is bound, and the status of request and pod is written. If the known facts do not fit, the pod or
 the node is read first: a watch may be late, and that is not reported as a failure. What the pod got
-belongs to the BindRequest until that is over: another try undoes nothing.
+is undone when a try fails; it stays when pod and node are only looked up again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ from kai.controllers.pods.sharing.labels import gpu_labels
 from kai.controllers.pods.volumes.matching import claims_of
 from kai.controllers.unshown import READ_AFTER_S
 from kai.controllers.verdicts import Condition, binder_event, bound_to, not_bound, orders
-from kai.controllers.verdicts.written import is_another
 
 
 class Again(Exception):
@@ -53,7 +52,7 @@ class RequestCourse(PodCourse):
     """`until_known`: it waits for the planning thread. `attempts`: failures so far. `status`: the
     status that its BindRequest needs and does not have yet. `condition`: that of its pod;
     `has_condition`: the one that the pod has, as far as is known. `reads_first`: the watch has not
-    shown what became of the last try."""
+    shown what became of the last try. `was_bound`: a try succeeded."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(_binding_of(request, request.owner, False))
@@ -64,7 +63,7 @@ class RequestCourse(PodCourse):
         self.condition: Condition | None = None
         self.has_condition: Condition | None = None
         self.is_writing_status = self.is_writing_condition = False
-        self.reads_first = False
+        self.reads_first = self.was_bound = False
         self.until_shown, self.until_written = Until(), Until()
 
 
@@ -113,7 +112,7 @@ class RequestBinder:
         before, course.request = course.request, request
         if course.status is not None and texts.has_status(request, course.status):
             course.status = None
-        is_over = course.stage in (Stage.BOUND, Stage.ENDS)
+        is_over = course.was_bound or course.stage is Stage.ENDS
         if (request.is_over or request.is_leaving) and not is_over:
             if request.phase == SUCCEEDED:
                 self._carrier.keep(course)  # another process has bound the pod, with what is there
@@ -128,7 +127,7 @@ class RequestBinder:
             del self._of[name]
             course.status = course.condition = None
             course.until_shown.wake()
-            course.go_on()
+            course.clear_error()
             self._courses.overtake(course)
 
     def pod_gone(self, pod: str, uid: str) -> None:
@@ -152,7 +151,7 @@ class RequestBinder:
 
     # ---- decisions -------------------------------------------------------------------------------
 
-    def take(self) -> list[Request]:
+    def unchecked(self) -> list[Request]:
         """The BindRequests that the planning thread must check; for `checked`."""
         names, self._unchecked = self._unchecked, {}
         return [self._of[name].request for name in names if name in self._of]
@@ -222,13 +221,13 @@ class RequestBinder:
         try:
             was_sent = await self._bind(course)
         except (Again, GivenUp, NotLeading):
-            course.go_on()
+            course.clear_error()
             return True
         except Refused as end:
-            course.go_on()
+            course.clear_error()
             return await self._fail(course, end)
         if isinstance(course.error, Again):
-            course.go_on()  # the pod was bound, and is gone now
+            course.clear_error()  # the pod was bound, and is gone now
         self._succeed(course)
         return was_sent and not await self._is_confirmed(course)
 
@@ -240,6 +239,9 @@ class RequestBinder:
         request = course.request
         if not request.node:
             raise Refused("no node is selected", on_pod=False)
+        if course.steps and target.uid != course.binding.uid:
+            await self._carrier.undo(course)  # a new pod has the name
+            course.is_shielded = False
         course.binding = _binding_of(request, target.uid, target.waits_for_volumes)
         is_its_pod = bool(target.uid) and request.owner in ("", target.uid)
         if course.reads_first or not is_its_pod or not target.has_node or target.node:
@@ -298,7 +300,7 @@ class RequestBinder:
         return False
 
     def _succeed(self, course: RequestCourse) -> None:
-        course.stage = Stage.BOUND
+        course.stage, course.was_bound = Stage.BOUND, True
         self._carrier.keep(course)
         self._let_go(course)
         self._carrier.troubles.end(*course.binding.key)
@@ -395,7 +397,7 @@ class RequestBinder:
             if outcome.result in (Result.FAILED, Result.LOST):
                 await Until(self._courses.now + wait_of(failures))
                 failures += 1
-            elif is_another(outcome) or outcome.result in (Result.DONE, Result.REFUSED):
+            else:  # it has it, or never will; or a later request of the pod has replaced this one
                 course.has_condition = condition
         course.is_writing_condition = False
         course.until_written.wake()

@@ -9,7 +9,8 @@ A request without an answer may have been applied, or may still be: it can be un
 the object is read. The pod's resources therefore stay reserved, and the request is sent again *for
 the same node*, until a fact ends the doubt. Facts are: the pod is on a node (that never changes),
 it is gone or replaced (a UID never comes back), it is being deleted (the API server binds no such
-pod). Elapsed time and the rejection of a later try are not such facts.
+pod). Elapsed time and the rejection of a later try are not such facts. If the node cannot be used
+any more, the request is not sent again; the doubt stays known (`Troubles.in_doubt`).
 """
 
 from __future__ import annotations
@@ -70,10 +71,13 @@ class Carrier:
         return next((each for each in binding.needs if each not in given), "")
 
     async def reserve(self, course: PodCourse) -> None:
-        """Nothing is reserved twice."""
+        """Nothing is reserved twice; what a try that was interrupted has left is undone before."""
         binding = course.binding
-        if course.steps or not binding.needs:
+        if course.is_reserved or not binding.needs:
             return
+        if course.steps:
+            await self.undo(course)
+            course.is_shielded = False
         needed = [each for each in self._reservers if each.needs(binding)]
         pod = await Find(Read("Pod", binding.namespace, binding.own_name))
         if not _waits(pod, binding):
@@ -87,31 +91,33 @@ class Carrier:
             self._slow[course] = self._courses.now
             await step.reserve()
             self._slow.pop(course, None)
-        course.pod = ""
+        course.pod, course.is_reserved = "", True
 
     async def bind(self, course: PodCourse) -> None:
-        course.stage = Stage.BINDS
+        course.stage = Stage.RESERVES
         while True:
-            if course.has_changed:
-                await self._way.confirm(course)
+            while course.has_changed:
                 course.has_changed = False
+                await self._way.confirm(course)
             course.check()
+            course.stage = Stage.BINDS
             course.is_shielded = True  # what becomes of the request is always known
             outcome = await Send(self._way.write(course.binding))
             course.is_shielded = False
             if outcome.result is Result.DONE:
                 return
+            trouble = self.troubles.get(*course.binding.key)
+            trouble.in_doubt = trouble.in_doubt or outcome.result is Result.LOST
             course.check()
             if outcome.result is Result.TAKEN_BACK:
                 course.has_changed = True
-            elif await self._is_bound(course, outcome):
+                course.stage = Stage.BINDS if trouble.in_doubt else Stage.RESERVES
+            elif await self._is_bound(course, trouble, outcome):
                 return
 
-    async def _is_bound(self, course: PodCourse, outcome: Outcome) -> bool:
+    async def _is_bound(self, course: PodCourse, trouble: Trouble, outcome: Outcome) -> bool:
         """After an answer other than DONE; False: the request is sent again."""
         binding, result, why = course.binding, outcome.result, answer_of(outcome)
-        trouble = self.troubles.get(*binding.key)
-        trouble.in_doubt = trouble.in_doubt or result is Result.LOST
         trouble.why = why
         if trouble.in_doubt:
             trouble.begin_to_rest(self._courses.now, free=2)  # after the first and the second try
@@ -130,7 +136,7 @@ class Carrier:
 
     async def undo(self, course: PodCourse) -> None:
         """The steps are undone, the last one first (spec 6 C52). Nothing interrupts that."""
-        course.is_shielded = True
+        course.is_shielded, course.is_reserved = True, False
         self._slow.pop(course, None)
         while course.steps:
             step = course.steps.pop()
@@ -143,13 +149,18 @@ class Carrier:
         """Nothing is undone: another process may be about to bind the pod, with what is there."""
         for step in course.steps:
             step.leave()
-        course.steps.clear()
+        self._forget(course)
 
     def keep(self, course: PodCourse) -> None:
         """The pod is bound."""
         for step in course.steps:
             step.keep()
+        self._forget(course)
+
+    def _forget(self, course: PodCourse) -> None:
         course.steps.clear()
+        course.is_reserved = False
+        self._slow.pop(course, None)
 
     def tick(self) -> None:
         """A step that takes longer than a second is reported."""

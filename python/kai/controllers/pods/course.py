@@ -105,24 +105,25 @@ class Reserver(Protocol):
 
 class Stage(Enum):
     BEGINS = "begins"  # waits for its turn, its pod group, or its pod
-    RESERVES = "reserves"  # one step after the other
+    RESERVES = "reserves"  # one step after the other, until the request is sent
     BINDS = "binds"  # the request is under way, or in doubt
     BOUND = "bound"  # the request was accepted
     PARKED = "parked"  # it failed; its resources stay reserved until the pod is planned again
-    ENDS = "ends"  # it failed or is not wanted, and is being undone
+    ENDS = "ends"  # it is over, or is being undone
 
 
 class PodCourse(Course):
     """`steps`: those that have begun, in their order. `pod`: as read, in JSON, for later steps:
-    with thousands of waiting pods that uses a tenth of the memory. `has_changed`: its node changed
-    since the decision. `over`: once nothing of it is under way."""
+    with thousands of waiting pods that uses a tenth of the memory. `is_reserved`: all steps are
+    done. `has_changed`: its node changed since the decision. `over`: once nothing of it is under
+    way."""
 
     def __init__(self, binding: Binding) -> None:
         self.binding = binding
         self.stage = Stage.BEGINS
         self.steps: list[Step] = []
         self.pod = ""
-        self.has_changed = False
+        self.is_reserved = self.has_changed = False
         self.over: Fact[None] = Fact()
 
     @property
@@ -130,9 +131,16 @@ class PodCourse(Course):
         """The pod, which waits for the writes of its steps (kai.api.writes)."""
         return self.binding.pods
 
+    def lose_lead(self) -> None:
+        """Another process may lead now, or may have led. Once the request was sent, its answer
+        counts."""
+        if self.stage in (Stage.BEGINS, Stage.RESERVES):
+            self.courses.overtake(self, NotLeading())
+
     def fail(self, why: str) -> None:
-        """It loses what a step has reserved, or will not get it. Once the binding may have been
-        sent, that is too late."""
+        """It loses what a step has reserved, or will not get it. Once the request was sent, that is
+        too late."""
+        self.is_reserved = False
         if self.stage is Stage.RESERVES:
             self.courses.overtake(self, Refused(why))
 
@@ -190,8 +198,8 @@ class Troubles:
             trouble = self._of[pod] = Trouble(uid)
         return trouble
 
-    def is_clear(self, pod: str, uid: str) -> None:
-        """The last request certainly had an effect, and what comes of it is not known."""
+    def end_doubt(self, pod: str, uid: str) -> None:
+        """The last request certainly had an effect; what comes of it is not known."""
         trouble = self._of.get(pod)
         if trouble is not None and trouble.uid == uid and trouble.in_doubt:
             trouble.in_doubt, trouble.due = False, None

@@ -41,6 +41,7 @@ class Evictor:
     def __init__(self, courses: Courses, results: Results, how: orders.How = "delete") -> None:
         self._courses, self._results, self._how = courses, results, how
         self._leaving: dict[str, Removal] = {}  # by pod
+        self._tried: dict[str, None] = {}  # of them, pods with a dry run that was not decided
 
     def __len__(self) -> int:
         """The number of evictions under way."""
@@ -72,13 +73,15 @@ class Evictor:
             del self._leaving[pod]
 
     def lead_again(self) -> None:
-        """A new term: evictions that were not sent are not sent any more."""
-        self._results.forget += [each.assumption for each in self._leaving.values()]
-        self._leaving.clear()
+        """A new term: evictions that are only tried are not sent any more."""
+        for pod in self._tried:
+            if pod in self._leaving:
+                self._results.forget.append(self._leaving.pop(pod).assumption)
 
     # ---- courses ---------------------------------------------------------------------------------
 
     async def _evict_together(self, removal: Removal, case: _Case) -> None:
+        self._tried[removal.order.pod] = None
         outcome = await Send(removal.order.write(self._how, dry_run=True))
         case.untried -= 1
         # The pod is gone, or a new pod has its name: its resources are free in both cases.
@@ -89,6 +92,7 @@ class Evictor:
         elif not case.untried:
             case.obstacle.set(None)
         obstacle = await case.obstacle
+        self._tried.pop(removal.order.pod, None)
         if obstacle is None:
             await self._evict(removal)
         else:

@@ -132,7 +132,7 @@ class Groups:
         return pod in self._assigned
 
     def bound_soon(self, pod: str) -> None:
-        """The request that binds the pod names its group."""
+        """The pod names its group when it is bound, or just before."""
         self._assigned.pop(pod, None)
 
     def pod_gone(self, pod: str, uid: str) -> None:

@@ -4,7 +4,7 @@
     pods.begin(stamp, bindings, removals)          # a plan
     courses.run(now)
     for request in courses.take(): ...             # to the API server, answered later
-    results = pods.take()                          # to the planning thread
+    results = pods.take_results()                          # to the planning thread
 
 For each binding and each eviction the engine holds an assumption
 (cpp/kai/engine/assumptions.h); it ends when a watch shows the result, or when a course ends it. A
@@ -19,6 +19,7 @@ from typing import Literal
 
 from kai.api import keys
 from kai.api.writes import Read, Write
+from kai.controllers import unshown
 from kai.controllers.courses import Ask, Courses, Fact, Find, Overtaken, Send, Until
 from kai.controllers.pods import bind_requests
 from kai.controllers.pods.bind_requests import Request
@@ -40,7 +41,6 @@ from kai.controllers.pods.groups import Groups, assignment_of
 from kai.controllers.pods.requests import Requests
 from kai.controllers.pods.results import Results
 from kai.controllers.pods.sharing.labels import gpu_labels
-from kai.controllers.unshown import MOST_WAIT_S, READ_AFTER_S
 from kai.controllers.verdicts import orders
 from kai.controllers.waits import earliest
 
@@ -198,11 +198,10 @@ class Pods:
         """A new term: another process may have led since the decisions that are not carried out
         yet. They are dropped, and nothing of them is undone."""
         for course in self._of.values():
-            if course.stage in (Stage.BEGINS, Stage.RESERVES):
-                self._courses.overtake(course, NotLeading())
+            course.lose_lead()
         self._evictor.lead_again()
 
-    def take(self) -> Results:
+    def take_results(self) -> Results:
         """What has become known since the last call."""
         return self.results.take()
 
@@ -274,9 +273,12 @@ class Pods:
     async def _carry_out(self, course: PodCourse, before: PodCourse | None, stamp: str) -> None:
         """One decision for one pod."""
         troubles = self._carrier.troubles
+        if before is not None:
+            course.is_shielded = True  # whatever happens, the next one waits as well
+            await before.over
+            course.is_shielded = False
         try:
-            if before is not None:
-                await before.over
+            course.check()
             if troubles.is_waiting(course.binding):
                 course.stage = Stage.PARKED
             else:
@@ -326,7 +328,7 @@ class Pods:
             self.results.bound.append(binding)
             troubles.end(*binding.key)
             return
-        troubles.is_clear(*binding.key)
+        troubles.end_doubt(*binding.key)
         self._requested[binding.pod] = course
         try:
             await self._until_shown(course)
@@ -337,17 +339,17 @@ class Pods:
     async def _until_shown(self, course: PodCourse) -> None:
         """The BindRequest may have been deleted before a watch could show it, or the answer was not
         true. Ends when one shows it: `Requests` follows it then."""
-        wait = READ_AFTER_S
+        wait = unshown.READ_AFTER_S
         while True:
             await Until(self._courses.now + wait)
             if await Find(_read_of(course.binding), is_for_plans=True) is None:
                 self.results.forget.append(course.binding.assumption)
                 return
-            wait = min(wait * 2, MOST_WAIT_S)
+            wait = min(wait * 2, unshown.MOST_WAIT_S)
 
     def _fail(self, course: PodCourse, end: Refused) -> None:
         """It is planned again later; until then its resources stay reserved."""
-        course.go_on()
+        course.clear_error()
         course.stage = Stage.PARKED
         binding, results = course.binding, self.results
         trouble = self._carrier.troubles.get(*binding.key)
@@ -406,4 +408,5 @@ def _read_of(binding: Binding) -> Read:
 def _is_same(course: PodCourse, binding: Binding) -> bool:
     """Whether the course is about to do just that."""
     one, is_open = course.binding, course.stage in (Stage.BEGINS, Stage.RESERVES, Stage.BINDS)
-    return is_open and (one.uid, one.node, one.spec) == (binding.uid, binding.node, binding.spec)
+    is_equal = (one.uid, one.node, one.spec) == (binding.uid, binding.node, binding.spec)
+    return is_open and is_equal and one.waits_for_volumes == binding.waits_for_volumes

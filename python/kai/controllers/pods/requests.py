@@ -2,7 +2,7 @@
 
     requests = Requests(courses, troubles, results, pool="")
     requests.put(request, is_ours=True)            # a watch has shown it
-    for request in requests.take(): ...            # the planning thread looks up pod and node
+    for request in requests.unchecked(): ...       # the planning thread looks up pod and node
     requests.checked(request, target)
 
 Deleted are BindRequests of this node pool that have failed for good, whose node does not exist, or
@@ -89,7 +89,7 @@ class Requests:
         for node in nodes:
             self._unchecked.update(dict.fromkeys(sorted(self._at.get(node, ()))))
 
-    def take(self) -> list[Request]:
+    def unchecked(self) -> list[Request]:
         """The BindRequests to check in the next turn of the planning thread."""
         for name, due in list(self._again.items()):
             if due <= self._courses.now:

@@ -386,6 +386,71 @@ def test_a_new_request_of_a_pod_begins_when_the_one_before_is_undone() -> None:
     assert [each.verb for each in binder.seen(1, read, pod()).writes] == ["create"]
 
 
+def test_three_decisions_of_a_pod_come_one_after_the_other() -> None:
+    harness = reserved()
+    harness.begin(binding(number=8, node="n2"))
+    harness.begin(binding(number=9, node="n3"))
+    assert (harness.kinds, harness.reads) == (["create binding"], [])
+    harness.answer(REFUSED)
+    harness.answer()
+    assert harness.reads == []
+    harness.answer()
+    assert [each.name for each in harness.reads] == ["a-0"], "only of the last one"
+
+
+def test_a_pod_that_is_gone_before_its_course_begins_gets_nothing() -> None:
+    harness = Harness()
+    harness.played.pods.begin(STAMP, [binding()], ())
+    harness.gone()
+    assert (harness.kinds, harness.reads, harness.played.under_way) == ([], [], 0)
+
+
+def test_a_pod_that_is_gone_is_not_parked_by_a_step_that_fails_at_that_moment() -> None:
+    harness = Harness()
+    harness.begin(binding())
+    harness.look(pod())
+    [course] = harness.played.pods._of.values()
+    course.fail("no luck")
+    harness.gone()
+    harness.answer()
+    harness.answer()
+    assert (harness.steps.failed, harness.played.next_tick()) == ([], None)
+
+
+def test_the_doubt_of_a_binding_that_is_decided_again_is_known() -> None:
+    harness = reserved()
+    harness.begin(binding(number=8, node="n2"))
+    harness.answer(LOST)
+    assert harness.played.in_doubt == 1
+
+
+def test_a_node_that_changes_again_while_the_first_change_is_checked_is_checked_again() -> None:
+    harness = Harness()
+    first = binding(selectedGPUGroups=["g"])
+    harness.begin(first)
+    harness.look(pod())
+    harness.take(harness.played.hold({"n1"}))
+    harness.answer()
+    harness.take(harness.played.hold({"n1"}))
+    harness.take(harness.played.checked(0, [first]))
+    assert (harness.kinds, harness.steps.to_check) == ([], [first])
+    harness.take(harness.played.checked(0, [first]))
+    assert harness.kinds == ["create binding"]
+
+
+def test_what_a_pod_loses_while_its_node_is_checked_fails_it() -> None:
+    harness = Harness()
+    harness.begin(binding(selectedGPUGroups=["g"]))
+    harness.look(pod())
+    harness.take(harness.played.hold({"n1"}))
+    harness.answer()
+    [course] = harness.played.pods._of.values()
+    course.fail("the device is gone")
+    harness.take(harness.played.steps(0))
+    assert [why for _, why in harness.steps.failed] == ["the device is gone"]
+    assert harness.kinds == ["delete selectedGPUGroups"]
+
+
 def test_in_a_new_term_earlier_decisions_are_neither_carried_out_nor_undone() -> None:
     harness = Harness()
     harness.begin(binding("a-0"), binding("a-1", number=8))

@@ -125,6 +125,7 @@ class ClaimsOfPod:
             mappings = list(extended.get("containerMappings") or ())
             body = allocations.pod_status(binding.uid, self._claims[-1].name, mappings)
             outcome = await Send(self._patch_of_pod(body))
+            check_lease(outcome)
             if outcome.result is not Result.DONE:
                 raise Refused(answer_of(outcome))
 
@@ -133,6 +134,7 @@ class ClaimsOfPod:
         while not self._is_reserved(claim, found):
             write, is_last = await self._next_write(claim, found)
             outcome = await Send(write)
+            check_lease(outcome)
             if outcome.result is Result.DONE and is_last:
                 return
             if outcome.result not in (Result.DONE, Result.CONFLICT, Result.LOST):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kai.api.writes import NOT_LEADING, Lane, Outcome, Read, Result, Verb, Write
+from kai.api.writes import Lane, Outcome, Read, Result, Verb, Write
 from kai.controllers.courses import All, Find, Send
-from kai.controllers.pods.course import Pod, PodCourse, Refused, answer_of
+from kai.controllers.pods.course import Pod, PodCourse, Refused, answer_of, check_lease
 from kai.controllers.pods.decisions import PART_OF_A_GPU, Binding
 from kai.controllers.pods.sharing.shared_pod import config_map_bodies
 from kai.errors import NotFoundError
@@ -102,8 +102,7 @@ class MapsOfPod:
             return "patch", body  # exists from an earlier try
         if outcome.result is Result.LOST and tries < TRIES:
             return "create", body
-        if outcome.reason == NOT_LEADING:
-            raise Refused("")
+        check_lease(outcome)
         raise Refused(f"{_FAILED}{answer_of(outcome)}")
 
     async def unreserve(self) -> None:

@@ -46,6 +46,7 @@ from kai.controllers.unshown import READ_AFTER_S
 from kai.controllers.verdicts.pace import Timers
 
 SCALING_UP = "cluster is scaling up, could not create reservation pod"
+GONE = "the GPU reservation pod no longer exists"
 LOOK_AGAIN_S = 5.0
 """The pause after a read that found the reservation although no watch has shown it."""
 _ALIVE = ("Pending", "Running")
@@ -71,7 +72,7 @@ class _Group:
     `waiting`: by pod, those that have or need the device. `pods`: running or starting pods in
     the group. `is_made`: the creation of the reservation was sent, and no watch has shown it yet.
     `is_ending`: its deletion was sent. `ends`: deadline for the answer of its program; None: no
-    binding waits for it, or the API server has not created it yet. `not_before`: after a failed
+    binding waits for it, or its creation has no answer yet. `not_before`: after a failed
     write, and after a read. `shown_by`: when a watch must have shown an accepted creation or
     deletion."""
 
@@ -83,7 +84,7 @@ class _Group:
     tolerations: Sequence[Mapping[str, Any]] = ()
     is_made: bool = False
     is_ending: bool = False
-    is_read: bool = False
+    is_being_read: bool = False
     ends: float | None = None
     not_before: float | None = None
     shown_by: float | None = None
@@ -235,15 +236,25 @@ class SharedDevices:
                 self._begin_to_wait(group)
         self._settle(step.groups)
 
+    def lead_again(self) -> None:
+        """A new term: nothing is created or deleted before all lists were read again."""
+        self._acts = False
+
     def leave(self, step: DevicesOfPod) -> None:
         """The pod is not bound, or gone."""
+        self.forget(step)
+        self._settle(step.groups)
+
+    def forget(self, step: DevicesOfPod) -> None:
+        """The same, if another process may lead: nothing is deleted for it."""
         self._ended(step)
         for name in step.groups:
             group = self._groups.get(name)
             if group is not None and group.waiting.get(step.binding.pod) is step:
                 del group.waiting[step.binding.pod]
                 self._stop_waiting(group)
-        self._settle(step.groups)
+                if group.is_empty:
+                    self._drop(group)
 
     def occupy(self, step: DevicesOfPod) -> None:
         """The pod is bound."""
@@ -334,7 +345,7 @@ class SharedDevices:
 
     def _settle_one(self, group: _Group) -> None:
         held, now = group.reservation, self.courses.now
-        has_lost = not group.device and self._lose(group)
+        has_lost = not group.device and self._fail_losers(group)
         may_try = group.not_before is None or now >= group.not_before
         if held is None:
             if not may_try or group.is_made:
@@ -354,22 +365,23 @@ class SharedDevices:
                 self._begin_to_wait(group)
             for step in group.waiting.values():
                 step.until.wake()
+                if step.devices and group.device and step.devices != self.of(step.binding):
+                    step.course.fail(_text(step.binding, group.name, GONE))
         elif not group.pods and not held.is_leaving and may_try and not self._wanted[group.name]:
             self._delete(group)
 
     def _fail(self, group: _Group, why: str) -> None:
         """The pods that wait for the device, or have it and are not bound, are not bound."""
         for step in group.waiting.values():
-            step.course.fail(_text(step.binding, group.name, why) if why else "")
+            step.course.fail(_text(step.binding, group.name, why))
 
-    def _lose(self, group: _Group) -> bool:
-        """Whether bindings have the device of a group whose reservation is gone. These bindings
-        fail; pods whose binding was sent are deleted when they are on the node, and get no other
-        device until then."""
-        lost = [each for each in group.waiting.values() if each.has_devices]
+    def _fail_losers(self, group: _Group) -> bool:
+        """The reservation of the group is gone, or about to be: bindings that have its device fail.
+        Pods whose binding was sent are deleted when they are on the node, and get no other device
+        until then. Returns whether there are any of both."""
+        lost = [each for each in group.waiting.values() if each.devices]
         for each in lost:
-            why = "the GPU reservation pod no longer exists"
-            each.course.fail(_text(each.binding, group.name, why))
+            each.course.fail(_text(each.binding, group.name, GONE))
         return bool(lost)
 
     def _begin_to_wait(self, group: _Group) -> None:
@@ -404,7 +416,8 @@ class SharedDevices:
         group.is_made = False
         may_come = outcome.result in (Result.FAILED, Result.LOST)
         if outcome.reason == NOT_LEADING:
-            self._fail(group, "")
+            for step in group.waiting.values():
+                step.course.lose_lead()
         elif may_come and outcome.refusal is None:
             group.pause(self.courses.now)
         else:
@@ -440,8 +453,8 @@ class SharedDevices:
         self._fail(group, f"failed waiting for GPU reservation pod to allocate: {name}")
 
     def _look(self, group: _Group) -> None:
-        if not group.is_read:
-            group.is_read = True
+        if not group.is_being_read:
+            group.is_being_read = True
             self.courses.start(self._read(group))
 
     async def _read(self, group: _Group) -> None:
@@ -450,7 +463,7 @@ class SharedDevices:
         found = await Find(Read("Pod", self._reservations.namespace, selector=selector))
         if self._groups.get(group.name) is not group:
             return
-        group.is_read = False
+        group.is_being_read = False
         group.not_before = self.courses.now + LOOK_AGAIN_S
         self._time(group)
         if any(each["metadata"]["namespace"] == self._reservations.namespace for each in found):
@@ -489,8 +502,8 @@ class SharedDevices:
 
 
 class DevicesOfPod:
-    """A step. `until`: it waits for its devices. `has_devices`: they are known, and the pod is not
-    bound. `is_gone`: its pod is."""
+    """A step. `until`: it waits for its devices. `devices`: their UUIDs, once all are known.
+    `is_gone`: its pod is."""
 
     def __init__(self, devices: SharedDevices, course: PodCourse, pod: Pod) -> None:
         self._devices = devices
@@ -499,7 +512,8 @@ class DevicesOfPod:
         self.tolerations: Sequence[Mapping[str, Any]] = pod.get("spec", {}).get("tolerations") or ()
         self._earlier = [each for each in labels_of(pod) if each.startswith(keys.GPU_GROUP_LABEL)]
         self.until = Until()
-        self.has_devices = self.is_gone = self._is_labelled = False
+        self.devices: list[str] = []
+        self.is_gone = self._is_labelled = False
 
     @property
     def waits_for(self) -> str:
@@ -512,22 +526,22 @@ class DevicesOfPod:
         while not all(self._devices.of(self.binding)):
             self.until = Until()
             await self.until
-        self.has_devices = True
+        self.devices = self._devices.of(self.binding)
         if self._devices.copies_labels:
             return
         self._is_labelled = True
         labels = {**dict.fromkeys(self._earlier), **gpu_labels(self.binding.spec)}
         outcome = await Send(_label(self.course, labels))
+        check_lease(outcome)
         if outcome.result is not Result.DONE:
             self._is_labelled = _may_be_applied(outcome)
-            is_led = outcome.reason != NOT_LEADING
-            raise Refused(_text(self.binding, "", answer_of(outcome)) if is_led else "")
+            raise Refused(_text(self.binding, "", answer_of(outcome)))
 
     def leave(self) -> None:
-        self._devices.leave(self)
+        self._devices.forget(self)
 
     async def unreserve(self) -> None:
-        self.leave()
+        self._devices.leave(self)
         failures = 0
         while self._is_labelled:
             outcome = await Send(_label(self.course, dict.fromkeys(gpu_labels(self.binding.spec))))
@@ -570,8 +584,7 @@ def _text(binding: Binding, group: str, why: str) -> str:
 
 def _may_be_applied(outcome: Outcome) -> bool:
     """Whether labels may be as before the request, or as after it."""
-    is_open = outcome.result in (Result.FAILED, Result.LOST)
-    return is_open and outcome.reason != NOT_LEADING
+    return outcome.result in (Result.FAILED, Result.LOST)
 
 
 def _label(course: PodCourse, labels: Mapping[str, str | None]) -> Write:

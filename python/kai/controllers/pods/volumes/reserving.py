@@ -227,6 +227,7 @@ class VolumesOfPod:
         """Otherwise something has changed, or a write may have been applied."""
         unclear = (Result.CONFLICT, Result.LOST, Result.GONE)
         for each in outcomes:
+            check_lease(each)
             if each.result is not Result.DONE and each.result not in unclear:
                 raise self._refusal("Bind", answer_of(each))
         return not any(each.result in unclear for each in outcomes)

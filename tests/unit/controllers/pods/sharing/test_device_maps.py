@@ -96,7 +96,7 @@ def test_a_creation_without_an_answer_is_sent_again_and_then_fails() -> None:
     ("outcome", "why"),
     [
         (REFUSED, f"{WRAPPED}policy says no"),
-        (Outcome(Result.FAILED, 0, NOT_LEADING, "another process leads"), ""),
+        (Outcome(Result.FAILED, 0, NOT_LEADING, "another process leads"), "not leading"),
     ],
 )
 def test_a_creation_that_fails_fails_the_binding(outcome: Outcome, why: str) -> None:

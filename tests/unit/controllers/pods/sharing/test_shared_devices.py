@@ -309,7 +309,32 @@ def test_a_process_that_lost_its_lease_writes_nothing_on_the_pod() -> None:
     harness = Harness()
     harness.give(binding())
     harness.answer(Outcome(Result.FAILED, 0, NOT_LEADING, "another process leads"))
-    assert harness.why == ""
+    assert (harness.why, harness.writes) == ("not leading", [])
+
+
+def test_a_process_that_lost_its_lease_deletes_no_reservation_that_was_made() -> None:
+    """The next leader may be about to bind the pod to it."""
+    harness = Harness(copies_labels=False)
+    harness.give(binding())
+    harness.saw(reservation(device="GPU-7"))
+    harness.answer(Outcome(Result.FAILED, 0, NOT_LEADING, "another process leads"))
+    assert (harness.why, harness.writes) == ("not leading", [])
+    harness.devices.lead_again()
+    harness.devices.saw([], acts=False)
+    harness.go_on()
+    assert harness.writes == []
+    harness.saw()
+    assert harness.writes == [DELETE], "once all lists were read again"
+
+
+def test_a_reservation_that_is_replaced_at_once_fails_the_binding() -> None:
+    """The ConfigMaps of the pod name the device of the first one."""
+    harness = Harness()
+    harness.give(binding())
+    one = reservation(device="GPU-7")
+    harness.saw(one)
+    harness.saw(GpuUser(one.name), reservation(device="GPU-8", uid="another"))
+    assert harness.why.endswith("the GPU reservation pod no longer exists")
 
 
 def test_a_reservation_that_the_node_rejects_is_deleted_and_its_pods_fail_at_once() -> None:
