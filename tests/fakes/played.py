@@ -12,13 +12,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kai.api.writes import Outcome, Read, Result, Write
+from kai.api.writes import Lane, Outcome, Read, Result, Write
 from kai.controllers.courses import Ask, Courses, Find, Overtaken, Send, Until
 from kai.controllers.grouper import Assignment, GroupChange
 from kai.controllers.pods import evicting
 from kai.controllers.pods.bind_requests import Request, Target
 from kai.controllers.pods.binder import RequestBinder
-from kai.controllers.pods.course import NotLeading, PodCourse, Refused, Reserver, Stage
+from kai.controllers.pods.course import (
+    NotLeading,
+    Pod,
+    PodCourse,
+    Refused,
+    Reserver,
+    Stage,
+    check_lease,
+)
 from kai.controllers.pods.decisions import Binding, Removal
 from kai.controllers.pods.pods import Pods
 from kai.controllers.pods.results import Results
@@ -190,6 +198,53 @@ class Scheduler(Played):
         self.courses.now = now
         self.pods.requests.checked(request, target)
         return self.steps(now)
+
+
+class Things:
+    """A reserver in its simplest form: one write each. `reserved`, `kept` and `left`: pods."""
+
+    def __init__(self, what: str, key: str) -> None:
+        self.what, self.key = what, key
+        self.reserved: list[str] = []
+        self.kept: list[str] = []
+        self.left: list[str] = []
+
+    def needs(self, binding: Binding) -> bool:
+        return self.key in binding.spec
+
+    def step(self, course: PodCourse, pod: Pod) -> Thing:
+        assert pod["metadata"]["uid"] == course.binding.uid
+        return Thing(self, course)
+
+
+class Thing:
+    def __init__(self, things: Things, course: PodCourse) -> None:
+        self.things, self.course = things, course
+        self.pod = course.binding.pod
+
+    async def reserve(self) -> None:
+        self.things.reserved.append(self.pod)
+        outcome = await Send(self.write("create"))
+        if outcome.result is not Result.DONE:
+            raise Refused(f"no {self.things.what}: {outcome.message}")
+
+    async def unreserve(self) -> None:
+        outcome = await Send(self.write("delete"))
+        check_lease(outcome)
+        self.things.reserved.remove(self.pod)
+
+    def leave(self) -> None:
+        self.things.left.append(self.pod)
+
+    def keep(self) -> None:
+        self.things.kept.append(self.pod)
+
+    @property
+    def waits_for(self) -> str:
+        return f"{self.things.what} of {self.course.binding.own_name}"
+
+    def write(self, verb: Any) -> Write:
+        return Write(Lane.BINDING, verb, "ConfigMap", "team", self.things.key, about=self.course)
 
 
 class Reserving(Played):

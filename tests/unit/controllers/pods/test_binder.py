@@ -6,7 +6,7 @@ from typing import Any
 
 from made import request
 
-from fakes.played import Binder, Steps
+from fakes.played import Binder, Steps, Things
 from kai.api import keys
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.pods.bind_requests import Request, Target
@@ -478,6 +478,85 @@ def test_a_request_that_is_gone_before_the_answer_to_its_binding_gets_no_status(
     assert harness.writes == ["condition"]
     harness.answer(DONE, "condition")
     assert harness.binder.next_tick() is None
+
+
+# ---- what its pod needs --------------------------------------------------------------------------
+
+
+class Prepared(Harness):
+    """A binder with a request whose pod needs a device."""
+
+    def __init__(self) -> None:
+        super().__init__(phase="Succeeded")
+        self.things = Things("a part of a GPU", "selectedGPUGroups")
+        self.binder = Binder([self.things])
+        self.show()
+
+    def show(self, **status: Any) -> None:
+        given = request(**status)
+        given["spec"]["selectedGPUGroups"] = ["g"]
+        self.steps = self.binder.put(self.now, Request.of(given))
+
+    def reserve(self) -> None:
+        self.check()
+        self.look(pod())
+        assert self.kinds == ["create ConfigMap"]
+
+    def done(self, outcome: Outcome = DONE) -> None:
+        [write] = self.steps.writes
+        self.steps = self.binder.answered(self.now, write, outcome)
+
+    @property
+    def kinds(self) -> list[str]:
+        return [f"{each.verb} {each.subresource or each.kind}" for each in self.steps.writes]
+
+
+def test_a_try_that_was_interrupted_is_undone_before_the_next_one() -> None:
+    harness = Prepared()
+    harness.reserve()
+    harness.binder.binder.lead_again()
+    harness.done()
+    harness.check()
+    assert harness.kinds == ["delete ConfigMap"]
+    harness.done()
+    harness.look(pod())
+    harness.done()
+    assert harness.kinds == ["create binding"]
+
+
+def test_a_request_that_another_binder_has_carried_out_leaves_its_pod_what_it_got() -> None:
+    harness = Prepared()
+    harness.reserve()
+    harness.show(version="2", phase="Succeeded")
+    harness.tick(2.0)
+    harness.steps = harness.binder.answered(2.0, harness.binder.sent[0], DONE)
+    assert (harness.kinds, harness.things.kept, len(harness.binder)) == ([], ["team/a-0"], 0)
+
+
+def test_a_binding_that_had_no_effect_is_sent_again_although_its_own_result_is_shown() -> None:
+    harness = bound()
+    harness.answer(DONE, "condition")
+    harness.tick(READ_AFTER_S)
+    harness.check(THERE)
+    reads = harness.steps
+    harness.put(version="2", phase="Succeeded")
+    harness.steps = reads
+    harness.look(pod())
+    assert harness.writes == ["binding"]
+
+
+def test_a_request_that_comes_and_goes_at_once_leaves_nothing() -> None:
+    harness = Prepared()
+    harness.binder.gone("team/a-0", "request-a-0")
+    harness.binder.binder.put(Request.of(request(uid="second")))
+    harness.steps = harness.binder.gone("team/a-0", "second")
+    assert (harness.steps, len(harness.binder), harness.binder.take()) == (Steps(), 0, [])
+
+
+def test_a_condition_that_a_later_request_of_the_pod_replaces_is_not_sent_again() -> None:
+    harness = bound()
+    harness.answer(Outcome(Result.REPLACED), "condition")
+    assert harness.writes == []
 
 
 # ---- what is written of it -----------------------------------------------------------------------

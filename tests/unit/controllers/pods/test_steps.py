@@ -6,11 +6,9 @@ from typing import Any
 
 from made import request
 
-from fakes.played import Binder, Scheduler, Steps
-from kai.api.writes import NOT_LEADING, Lane, Outcome, Read, Result, Write
-from kai.controllers.courses import Send
+from fakes.played import Binder, Scheduler, Steps, Things
+from kai.api.writes import NOT_LEADING, Outcome, Read, Result, Write
 from kai.controllers.pods.bind_requests import Request, Target
-from kai.controllers.pods.course import Pod, PodCourse, Refused, check_lease
 from kai.controllers.pods.decisions import Binding
 from kai.controllers.progress import SLOW_S
 
@@ -20,53 +18,6 @@ LOST = Outcome(Result.LOST)
 GONE = Outcome(Result.GONE, 404)
 NOT_LED = Outcome(Result.FAILED, 0, NOT_LEADING)
 STAMP = "2026-01-01T00:00:00Z"
-
-
-class Things:
-    """A reserver in its simplest form: one write each. `reserved`, `kept` and `left`: pods."""
-
-    def __init__(self, what: str, key: str) -> None:
-        self.what, self.key = what, key
-        self.reserved: list[str] = []
-        self.kept: list[str] = []
-        self.left: list[str] = []
-
-    def needs(self, binding: Binding) -> bool:
-        return self.key in binding.spec
-
-    def step(self, course: PodCourse, pod: Pod) -> Thing:
-        assert pod["metadata"]["uid"] == course.binding.uid
-        return Thing(self, course)
-
-
-class Thing:
-    def __init__(self, things: Things, course: PodCourse) -> None:
-        self.things, self.course = things, course
-        self.pod = course.binding.pod
-
-    async def reserve(self) -> None:
-        self.things.reserved.append(self.pod)
-        outcome = await Send(self.write("create"))
-        if outcome.result is not Result.DONE:
-            raise Refused(f"no {self.things.what}: {outcome.message}")
-
-    async def unreserve(self) -> None:
-        outcome = await Send(self.write("delete"))
-        check_lease(outcome)
-        self.things.reserved.remove(self.pod)
-
-    def leave(self) -> None:
-        self.things.left.append(self.pod)
-
-    def keep(self) -> None:
-        self.things.kept.append(self.pod)
-
-    @property
-    def waits_for(self) -> str:
-        return f"{self.things.what} of {self.course.binding.own_name}"
-
-    def write(self, verb: Any) -> Write:
-        return Write(Lane.BINDING, verb, "ConfigMap", "team", self.things.key, about=self.course)
 
 
 class Harness:
