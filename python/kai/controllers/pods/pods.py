@@ -225,14 +225,16 @@ class Pods:
 
     def _begin(self, stamp: str, binding: Binding) -> None:
         before = self._of.get(binding.pod)
-        if before is not None and before.binding.uid == binding.uid:
+        if before is not None and before.binding.uid != binding.uid:
+            self._courses.overtake(before)  # a new pod has the name, and does not wait for it
+            before = None
+        if before is not None:
             if before.stage is Stage.PARKED:
                 before.binding = binding
                 return
             if _is_same(before, binding):
                 before.binding, before.has_changed = binding, False
                 return
-        if before is not None:
             self._courses.overtake(before)
         is_failed = self._by == "bind-requests" and self.requests.of(binding.pod) is not None
         if not is_failed and not self._carrier.troubles.is_waiting(binding):

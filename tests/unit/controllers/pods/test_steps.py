@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from made import request
@@ -65,7 +66,7 @@ def binding(name: str = "a-0", number: int = 7, node: str = "n1", **spec: Any) -
 
 def pod(name: str = "a-0", node: str = "", **metadata: Any) -> dict[str, Any]:
     return {
-        "metadata": {"uid": f"uid-{name}", **metadata},
+        "metadata": {"uid": f"uid-{name}"} | metadata,
         "spec": {"nodeName": node} if node else {},
     }
 
@@ -335,6 +336,18 @@ def test_a_new_request_of_a_pod_begins_when_the_one_before_is_undone() -> None:
     binder.steps(1)
     [read] = check().look
     assert [each.verb for each in binder.seen(1, read, pod()).writes] == ["create"]
+
+
+def test_a_new_pod_with_the_name_does_not_wait_for_the_one_before() -> None:
+    """The answer to the binding of the deleted pod may take long."""
+    harness = reserved()
+    new = replace(binding(selectedGPUGroups=["g"]), uid="new")
+    harness.begin(new)
+    assert [each.name for each in harness.reads] == ["a-0"]
+    harness.look(pod(uid="new"))
+    assert harness.kinds == ["create binding", "create selectedGPUGroups"]
+    harness.answer(GONE)
+    assert harness.kinds[1:] == ["delete resourceClaimAllocations"]
 
 
 def test_three_decisions_of_a_pod_come_one_after_the_other() -> None:
