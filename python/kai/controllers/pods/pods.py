@@ -276,7 +276,10 @@ class Pods:
         troubles = self._carrier.troubles
         try:
             if before is not None:
+                course.is_shielded = True  # the next course waits for this one, not for `before`
                 await before.over
+                course.is_shielded = False
+                course.check()
             if troubles.is_waiting(course.binding):
                 course.stage = Stage.PARKED
             else:

@@ -259,6 +259,19 @@ def test_the_next_course_of_a_pod_starts_when_the_one_before_is_undone() -> None
     assert harness.kinds == ["create selectedGPUGroups"]
 
 
+def test_a_course_that_waits_for_an_undoing_and_is_overtaken_passes_the_wait_on() -> None:
+    """The third course began while the first one still undid."""
+    harness = Harness()
+    harness.begin(binding())
+    harness.look(pod())
+    harness.begin(binding(number=8, node="n2"))
+    harness.begin(binding(number=9, node="n3"))
+    harness.answer()
+    assert (harness.kinds, harness.reads) == (["delete selectedGPUGroups"], [])
+    harness.answer()
+    assert [each.name for each in harness.reads] == ["a-0"]
+
+
 def test_the_same_decision_again_keeps_its_course() -> None:
     harness = Harness()
     harness.begin(binding())
