@@ -45,6 +45,10 @@ from kai.controllers.verdicts import Condition, binder_event, bound_to, not_boun
 from kai.controllers.verdicts.written import is_another
 
 
+# Another BindRequest of the pod may replace a condition that was not sent.
+_SETTLED = (Result.DONE, Result.REFUSED, Result.REPLACED)
+
+
 class Again(Exception):
     """What is known about pod and node has changed: they are looked up again."""
 
@@ -397,7 +401,7 @@ class RequestBinder:
             if outcome.result in (Result.FAILED, Result.LOST):
                 await Until(self._courses.now + wait_of(failures))
                 failures += 1
-            elif is_another(outcome) or outcome.result in (Result.DONE, Result.REFUSED):
+            elif is_another(outcome) or outcome.result in _SETTLED:
                 course.has_condition = condition
         course.is_writing_condition = False
         course.until_written.wake()

@@ -528,6 +528,13 @@ def test_a_condition_is_written_again_until_it_succeeds() -> None:
     harness.is_shown()
 
 
+def test_a_condition_that_another_request_of_the_pod_replaces_is_not_written_again() -> None:
+    """Two requests replaced the conditions of each other, without an end."""
+    harness = bound()
+    harness.answer(Outcome(Result.REPLACED), "condition")
+    assert harness.steps == Steps()
+
+
 def test_a_condition_of_a_deleted_pod_is_dropped() -> None:
     harness = bound()
     harness.answer(Outcome(Result.GONE, 404), "condition")
