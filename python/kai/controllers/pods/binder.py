@@ -44,7 +44,6 @@ from kai.controllers.unshown import READ_AFTER_S
 from kai.controllers.verdicts import Condition, binder_event, bound_to, not_bound, orders
 from kai.controllers.verdicts.written import is_another
 
-
 # Another BindRequest of the pod may replace a condition that was not sent.
 _SETTLED = (Result.DONE, Result.REFUSED, Result.REPLACED)
 
