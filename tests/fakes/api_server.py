@@ -179,6 +179,10 @@ class ApiServer:
         for kind in kinds or self._objects:
             yield from self._objects[kind].values()
 
+    def stored(self, kind: str, namespace: str, name: str) -> Object | None:
+        """The stored object, not to be changed."""
+        return self._objects[kind].get((namespace, name))
+
     def collect_garbage(self) -> None:
         """Deletes objects whose owners are all gone, and then those that they own."""
         while True:

@@ -138,9 +138,9 @@ class RequestBinder:
         self._carrier.troubles.end(pod, uid)
 
     def lead_again(self) -> None:
-        """A new term: what is under way is looked up again."""
+        """A new term: what is under way is looked up again, and reserved again."""
         for course in self._binds.values():
-            self._courses.overtake(course, Again())
+            self._courses.overtake(course, NotLeading())
 
     def hold(self, nodes: Iterable[str]) -> None:
         """These nodes changed: what was requested for them is checked before it is sent."""
@@ -220,14 +220,16 @@ class RequestBinder:
         """One try; whether there is another one."""
         try:
             was_sent = await self._bind(course)
-        except (Again, GivenUp, NotLeading):
+        except (Again, GivenUp, NotLeading) as end:
             course.clear_error()
+            if isinstance(end, NotLeading):
+                self._carrier.leave(course)
             return True
         except Refused as end:
             course.clear_error()
             return await self._fail(course, end)
-        if isinstance(course.error, Again):
-            course.clear_error()  # the pod was bound, and is gone now
+        if isinstance(course.error, (Again, NotLeading)):
+            course.clear_error()  # the pod was bound before
         self._succeed(course)
         return was_sent and not await self._is_confirmed(course)
 

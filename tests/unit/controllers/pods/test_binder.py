@@ -511,17 +511,30 @@ class Prepared(Harness):
         return [f"{each.verb} {each.subresource or each.kind}" for each in self.steps.writes]
 
 
-def test_a_try_that_was_interrupted_is_undone_before_the_next_one() -> None:
+def test_in_a_new_term_everything_is_looked_up_and_reserved_again() -> None:
     harness = Prepared()
     harness.reserve()
     harness.binder.binder.lead_again()
     harness.done()
     harness.check()
+    assert harness.kinds == []
+    harness.look(pod())
+    assert harness.kinds == ["create ConfigMap"]
+    harness.done()
+    assert harness.kinds == ["create binding"]
+
+
+def test_a_try_that_its_pod_interrupted_is_undone_before_the_next_one() -> None:
+    """It was taken for complete, and the pod bound without its device."""
+    harness = Prepared()
+    harness.reserve()
+    harness.binder.pod_gone("team/a-0", "uid-a-0")
+    harness.done()
+    harness.check()
     assert harness.kinds == ["delete ConfigMap"]
     harness.done()
     harness.look(pod())
-    harness.done()
-    assert harness.kinds == ["create binding"]
+    assert harness.kinds == ["create ConfigMap"]
 
 
 def test_a_request_that_another_binder_has_carried_out_leaves_its_pod_what_it_got() -> None:
@@ -605,6 +618,13 @@ def test_a_condition_is_written_again_until_it_succeeds() -> None:
     harness.answer(DONE, "condition")
     harness.put(version="2", phase="Succeeded")
     harness.is_shown()
+
+
+def test_a_condition_that_another_request_of_the_pod_replaces_is_not_written_again() -> None:
+    """Two requests replaced the conditions of each other, without an end."""
+    harness = bound()
+    harness.answer(Outcome(Result.REPLACED), "condition")
+    assert harness.steps == Steps()
 
 
 def test_a_condition_of_a_deleted_pod_is_dropped() -> None:

@@ -211,6 +211,19 @@ def test_the_next_course_of_a_pod_starts_when_the_one_before_is_undone() -> None
     assert harness.kinds == ["create selectedGPUGroups"]
 
 
+def test_a_course_that_waits_for_an_undoing_and_is_overtaken_passes_the_wait_on() -> None:
+    """The third course began while the first one still undid."""
+    harness = Harness()
+    harness.begin(binding())
+    harness.look(pod())
+    harness.begin(binding(number=8, node="n2"))
+    harness.begin(binding(number=9, node="n3"))
+    harness.answer()
+    assert (harness.kinds, harness.reads) == (["delete selectedGPUGroups"], [])
+    harness.answer()
+    assert [each.name for each in harness.reads] == ["a-0"]
+
+
 def test_the_same_decision_again_keeps_its_course() -> None:
     harness = Harness()
     harness.begin(binding())
@@ -425,6 +438,28 @@ def test_in_a_new_term_earlier_decisions_are_neither_carried_out_nor_undone() ->
     harness.look(pod("a-1"))
     assert (harness.kinds, harness.played.under_way) == ([], 0)
     assert harness.first.reserved == ["team/a-0"], "as the next leader finds it"
+
+
+def test_in_a_new_term_a_binder_reserves_all_steps_again() -> None:
+    """Those that had not begun were left out, and the pod was bound without its claims."""
+    first = Things("a part of a GPU", "selectedGPUGroups")
+    second = Things("resource claims", "resourceClaimAllocations")
+    binder = Binder([first, second])
+    given = request()
+    given["spec"] |= {"selectedGPUGroups": ["g"], "resourceClaimAllocations": [{"name": "c"}]}
+    binder.put(0, Request.of(given))
+    steps = binder.checked(0, *binder.take(), Target("uid-a-0", "", has_node=True))
+    [thing] = binder.seen(0, steps.look[0], pod()).writes
+    binder.binder.lead_again()
+    assert binder.answered(0, thing, DONE).writes == []
+    steps = binder.checked(0, *binder.take(), Target("uid-a-0", "", has_node=True))
+    steps = binder.seen(0, steps.look[0], pod())
+    done = []
+    for _ in range(3):
+        [write] = steps.writes
+        done.append(write.subresource or write.name)
+        steps = binder.answered(0, write, DONE)
+    assert done == ["selectedGPUGroups", "resourceClaimAllocations", "binding"]
 
 
 def test_in_a_new_term_the_answer_to_a_binding_still_counts() -> None:
