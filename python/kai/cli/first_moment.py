@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kai.api import extras
+from kai.cli.adding import added
 from kai.cli.connecting import cluster_options
 from kai.cli.virtual import workload
 from kai.errors import InvalidInputError
@@ -16,29 +17,19 @@ if TYPE_CHECKING:
     from kai.engine.cluster import Cluster
     from kai.sim.workload import Workload
 
-Command = TypeVar("Command", bound=Callable[..., object])
-
-
-def first_moment_options(command: Command) -> Command:
-    """Adds the options of a simulation that starts with the state of a cluster."""
-    for option in (
-        cluster_options,
-        click.option(
-            "--live", is_flag=True, help="Start with the present state of a live cluster."
-        ),
-        click.option(
-            "--now", metavar="TIME", help="Time of the snapshot, RFC 3339 [its own, or now]."
-        ),
-        click.option("--arrivals", metavar="WORKLOAD", help="Jobs that arrive later."),
-        click.option(
-            "--remaining",
-            metavar="MODEL",
-            help="Remaining run time of its pod groups: 8h, forever, exponential:8h,"
-            " log-normal:30m,1.8 (median, sigma), annotation:KEY,8h [forever].",
-        ),
-    ):
-        command = option(command)
-    return command
+first_moment_options = added(
+    click.option(
+        "--remaining",
+        metavar="MODEL",
+        help="Remaining run time of its pod groups: 8h, forever, exponential:8h,"
+        " log-normal:30m,1.8 (median, sigma), annotation:KEY,8h [forever].",
+    ),
+    click.option("--arrivals", metavar="WORKLOAD", help="Jobs that arrive later."),
+    click.option("--now", metavar="TIME", help="Time of the snapshot, RFC 3339 [its own, or now]."),
+    click.option("--live", is_flag=True, help="Start with the present state of a live cluster."),
+    cluster_options,
+)
+"""The options of a simulation that starts with the state of a cluster."""
 
 
 def is_live(options: dict[str, Any]) -> bool:

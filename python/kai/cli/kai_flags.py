@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kai.api.durations import go_seconds, too_long
 from kai.api.kai_flags import FLAGS, PARAMETERS, Flag, truth_of
+from kai.cli.adding import added
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from kai.service.log import Log
 
-Command = TypeVar("Command", bound=Callable[..., object])
 _NO_ADDRESS = "0"
 """As an address: KAI's programs serve nothing there."""
 
@@ -75,17 +75,16 @@ _HELP = {
 }
 
 
-def parameter_options(command: Command) -> Command:
-    """Adds an option for each parameter of the scheduler that has no other option. They are passed
-    on as `param_<name of the parameter>`; None: not given."""
-    for row in reversed(_OF_PARAMETERS):
-        name, help = f"param_{row.parameter}", _HELP[row.parameter]
-        if row.kind == "bool":
-            flags = f"--{row.name}/--no-{row.name}"
-            command = click.option(flags, name, default=None, help=help)(command)
-        else:
-            command = click.option(f"--{row.name}", name, type=_Value(row), help=help)(command)
-    return command
+def _option_of(row: Flag) -> Callable[[Any], Any]:
+    name, help = f"param_{row.parameter}", _HELP[row.parameter]
+    if row.kind == "bool":
+        return click.option(f"--{row.name}/--no-{row.name}", name, default=None, help=help)
+    return click.option(f"--{row.name}", name, type=_Value(row), help=help)
+
+
+parameter_options = added(*map(_option_of, _OF_PARAMETERS))
+"""An option for each parameter of the scheduler that has no other option. They are passed on as
+`param_<name of the parameter>`; None: not given."""
 
 
 def parameters_of(options: dict[str, Any]) -> dict[str, Any]:

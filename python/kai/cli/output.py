@@ -7,16 +7,28 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from kai.cli.adding import Command, added
 
 if TYPE_CHECKING:
     from kai.cli.show import Page
     from kai.engine.text import Table
 
 FORMS = ("text", "wide", "json", "yaml", "csv", "markdown")
-Command = TypeVar("Command", bound=Callable[..., object])
+_FORM_OPTIONS = added(
+    click.option(
+        "-o",
+        "--output",
+        metavar="FORM",
+        type=click.Choice(FORMS),
+        help="text, wide (nothing shortened), json (a line per input), yaml, csv or markdown.",
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Same as -o json."),
+    click.option("--wide", is_flag=True, help="Same as -o wide."),
+)
 
 
 def output_options(command: Command) -> Command:
@@ -31,19 +43,7 @@ def output_options(command: Command) -> Command:
             raise click.UsageError("--output, --wide and --json exclude each other: give one")
         return command(form=chosen[0] if chosen else "text", **options)
 
-    made: Any = with_form
-    for option in (
-        click.option("--wide", is_flag=True, help="Same as -o wide."),
-        click.option("--json", "as_json", is_flag=True, help="Same as -o json."),
-        click.option(
-            "-o",
-            "--output",
-            metavar="FORM",
-            type=click.Choice(FORMS),
-            help="text, wide (nothing shortened), json (a line per input), yaml, csv or markdown.",
-        ),
-    ):
-        made = option(made)
+    made: Any = _FORM_OPTIONS(with_form)
     return made  # type: ignore[no-any-return]
 
 

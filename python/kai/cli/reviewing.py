@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from kai.api import webhooks
+from kai.cli.adding import added
 
 if TYPE_CHECKING:
     from kai.controllers.admission import Rules
     from kai.service.admission import AdmissionOptions
-
-Command = TypeVar("Command", bound=Callable[..., object])
 
 
 def codes(_: click.Context, option: click.Parameter, text: str | None) -> frozenset[str]:
@@ -28,7 +26,7 @@ def codes(_: click.Context, option: click.Parameter, text: str | None) -> frozen
         raise click.BadParameter(str(error), param=option) from None
 
 
-_OPTIONS = (
+review_options = added(
     click.option(
         "--gpu-fraction-runtime-class-name",
         "--gpu-pod-runtime-class-name",
@@ -65,7 +63,9 @@ _OPTIONS = (
         help="Answer reviews there.",
     ),
 )
-_OF_TRIALS = (
+"""The options that both commands have."""
+
+trial_options = added(
     click.option(
         "--webhooks",
         is_flag=True,
@@ -77,23 +77,11 @@ _OF_TRIALS = (
         metavar="https://HOST:PORT",
         help="Where the API server reaches it, without a Service: it registers itself there.",
     ),
-    *_OPTIONS,
+    review_options,
 )
+"""`--webhooks`, `--webhook-url` and the options of reviews, for `webhooks_in`."""
+
 TRIAL_DRAIN_S = 1.0
-
-
-def review_options(command: Command) -> Command:
-    """Adds the options that both commands have."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-def trial_options(command: Command) -> Command:
-    """Adds `--webhooks`, `--webhook-url` and those options, for `webhooks_in`."""
-    for option in reversed(_OF_TRIALS):
-        command = option(command)
-    return command
 
 
 def webhooks_in(options: dict[str, Any]) -> AdmissionOptions | None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import click
 
+from kai.cli.adding import added
 from kai.cli.failures import DONE, print_error
-
-Command = TypeVar("Command", bound=Callable[..., object])
 
 # Arguments of PodRequest, in the order of the help. PodRequest checks their values.
 _TEXTS = {
@@ -71,43 +70,34 @@ _MAPPING_OF = {"label": "labels", "annotation": "annotations",
                "framework_version": "framework_versions"}  # fmt: skip
 
 
-def _request_options(command: Command) -> Command:
-    options = [click.option(_flag(name), help=help_text) for name, help_text in _TEXTS.items()]
-    options += [
-        click.option(_flag(name), type=int, help=help_text) for name, help_text in _NUMBERS.items()
-    ]
-    options += [
-        click.option(
-            "--toleration",
-            metavar="KEY[=VALUE][:EFFECT]",
-            multiple=True,
-            help="Taint that the pod tolerates.",
-        ),
-        click.option(
-            "--framework",
-            multiple=True,
-            help="Framework that keeps to the pod's part: torch, jax, vllm and others.",
-        ),
-    ]
-    options += [
-        click.option(_flag(name), metavar="KEY=VALUE", multiple=True, help=help_text)
-        for name, help_text in _PAIRS.items()
-    ]
-    options += [
-        click.option(_flag(name), is_flag=True, help=help_text)
-        for name, help_text in _FLAGS.items()
-    ]
-    options += [
-        click.option(f"{_flag(name)}/--no-{name}", default=None, help=help_text)
-        for name, help_text in _EITHER.items()
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
 def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
+
+
+_request_options = added(
+    *(click.option(_flag(name), help=help) for name, help in _TEXTS.items()),
+    *(click.option(_flag(name), type=int, help=help) for name, help in _NUMBERS.items()),
+    click.option(
+        "--toleration",
+        metavar="KEY[=VALUE][:EFFECT]",
+        multiple=True,
+        help="Taint that the pod tolerates.",
+    ),
+    click.option(
+        "--framework",
+        multiple=True,
+        help="Framework that keeps to the pod's part: torch, jax, vllm and others.",
+    ),
+    *(
+        click.option(_flag(name), metavar="KEY=VALUE", multiple=True, help=help)
+        for name, help in _PAIRS.items()
+    ),
+    *(click.option(_flag(name), is_flag=True, help=help) for name, help in _FLAGS.items()),
+    *(
+        click.option(f"{_flag(name)}/--no-{name}", default=None, help=help)
+        for name, help in _EITHER.items()
+    ),
+)
 
 
 @click.command(

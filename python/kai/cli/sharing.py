@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from kai.api import keys
+from kai.cli.adding import added
 from kai.cli.kai_flags import Seconds
-
-Command = TypeVar("Command", bound=Callable[..., object])
 
 
 def json_object(_: click.Context, option: click.Parameter, text: str | None) -> dict[str, Any]:
@@ -25,7 +23,7 @@ def json_object(_: click.Context, option: click.Parameter, text: str | None) -> 
     return found
 
 
-_OPTIONS = (
+sharing_options = added(
     click.option(
         "--resource-reservation-namespace",
         metavar="NAME",
@@ -101,10 +99,4 @@ _OPTIONS = (
         help="Give pods the GPU memory limit that HAMi-core reads.",
     ),
 )
-
-
-def sharing_options(command: Command) -> Command:
-    """Adds members of kai.service.options.Options, with the option names of KAI's binder."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+"""Members of kai.service.options.Options, with the option names of KAI's binder."""

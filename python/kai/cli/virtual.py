@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kai.api import extras
 from kai.api.durations import seconds_of, too_long
+from kai.cli.adding import added
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -18,53 +18,46 @@ if TYPE_CHECKING:
 # A copy of the names in kai.sim.traces, so that --help does not load NumPy.
 FORMATS = ("philly", "itp", "openb", "muri", "tiresias", "swf", "sacct", "yaml")
 
-Command = TypeVar("Command", bound=Callable[..., object])
-
-
-def life_options(command: Command) -> Command:
-    """Adds the options of every simulation, in the order of --help."""
-    options = (
-        click.option("--until", metavar="TIME", help="End after this time, such as 36h or 7d."),
-        click.option(
-            "--period",
-            metavar="TIME",
-            default="1s",
-            show_default=True,
-            help="A cycle runs at the next multiple of TIME after an event; 0: at once.",
-        ),
-        click.option(
-            "--startup", metavar="TIME", default="0", help="Time from binding a pod until it runs."
-        ),
-        click.option(
-            "--checkpoint",
-            metavar="TIME",
-            default="0",
-            help="Interval at which pods save their work, or never.",
-        ),
-        click.option(
-            "--restart",
-            metavar="TIME",
-            default="0",
-            help="Extra time of each start after the first.",
-        ),
-        click.option(
-            "--scale-every",
-            metavar="TIME",
-            default="10s",
-            show_default=True,
-            help="Interval at which the autoscaler checks for waiting pods.",
-        ),
-        click.option("--fail-every", metavar="TIME", help="Mean time between failures of a node."),
-        click.option(
-            "--warm-up",
-            metavar="TIME",
-            default="0",
-            help="Jobs that arrive earlier are not measured.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+life_options = added(
+    click.option("--until", metavar="TIME", help="End after this time, such as 36h or 7d."),
+    click.option(
+        "--period",
+        metavar="TIME",
+        default="1s",
+        show_default=True,
+        help="A cycle runs at the next multiple of TIME after an event; 0: at once.",
+    ),
+    click.option(
+        "--startup", metavar="TIME", default="0", help="Time from binding a pod until it runs."
+    ),
+    click.option(
+        "--checkpoint",
+        metavar="TIME",
+        default="0",
+        help="Interval at which pods save their work, or never.",
+    ),
+    click.option(
+        "--restart",
+        metavar="TIME",
+        default="0",
+        help="Extra time of each start after the first.",
+    ),
+    click.option(
+        "--scale-every",
+        metavar="TIME",
+        default="10s",
+        show_default=True,
+        help="Interval at which the autoscaler checks for waiting pods.",
+    ),
+    click.option("--fail-every", metavar="TIME", help="Mean time between failures of a node."),
+    click.option(
+        "--warm-up",
+        metavar="TIME",
+        default="0",
+        help="Jobs that arrive earlier are not measured.",
+    ),
+)
+"""The options of every simulation."""
 
 
 def life(options: dict[str, Any]) -> Life:

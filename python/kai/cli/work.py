@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kai.cli.adding import added
 from kai.cli.connecting import cluster_options
 from kai.cli.failures import BAD_INPUT, DONE, THREAD_NAME, print_error
 from kai.cli.output import Answer, Answers, output_options
@@ -146,6 +147,28 @@ def policies_in(files: Iterable[str], option: str = "--policy") -> tuple[Policy,
     return tuple(found)
 
 
+_PLANNING_OPTIONS = added(
+    click.argument("inputs", metavar="INPUT...", nargs=-1),
+    output_options,
+    click.option(
+        "--config",
+        metavar="FILE",
+        help="Scheduler configuration (YAML or JSON) to use instead of the snapshot's own.",
+    ),
+    click.option("--strict", is_flag=True, help=STRICT),
+    policy_option,
+    click.option("--usage", metavar="FILE", help="Past usage of the queues."),
+    click.option(
+        "--as-kai", is_flag=True, help="Decide exactly as KAI does, including its known errors."
+    ),
+    click.option("--now", metavar="TIME", help="Time of the cycle, RFC 3339 [the current time]."),
+    click.option(
+        "--live", is_flag=True, help="Read a live cluster instead of files; nothing is written."
+    ),
+    cluster_options,
+)
+
+
 def planning_options(command: Callable[..., int]) -> Callable[..., int]:
     """The options of every command that plans; the command gets them as `arguments`."""
 
@@ -154,30 +177,7 @@ def planning_options(command: Callable[..., int]) -> Callable[..., int]:
         arguments = {each.name: given.pop(each.name) for each in fields(PlanArguments)}
         return command(PlanArguments(**arguments), **given)
 
-    made: Callable[..., int] = cluster_options(with_arguments)
-    for option in (
-        click.option(
-            "--live", is_flag=True, help="Read a live cluster instead of files; nothing is written."
-        ),
-        click.option(
-            "--now", metavar="TIME", help="Time of the cycle, RFC 3339 [the current time]."
-        ),
-        click.option(
-            "--as-kai", is_flag=True, help="Decide exactly as KAI does, including its known errors."
-        ),
-        click.option("--usage", metavar="FILE", help="Past usage of the queues."),
-        policy_option,
-        click.option("--strict", is_flag=True, help=STRICT),
-        click.option(
-            "--config",
-            metavar="FILE",
-            help="Scheduler configuration (YAML or JSON) to use instead of the snapshot's own.",
-        ),
-        output_options,
-        click.argument("inputs", metavar="INPUT...", nargs=-1),
-    ):
-        made = option(made)
-    return made
+    return _PLANNING_OPTIONS(with_arguments)
 
 
 def answering_plans(answer: Callable[[Cluster, Plan, Answers], Answer]) -> Callable[..., int]:
