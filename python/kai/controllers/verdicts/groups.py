@@ -9,9 +9,10 @@ from typing import Any, Literal, NamedTuple
 from kai.api import keys
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.verdicts.facts import Decided, Event, GroupSeen, Seen, Ticket, Verdict, split
-from kai.controllers.verdicts.pace import BATCH, Budget, Pace, Timers, shape
-from kai.controllers.verdicts.pods import LINGER_S, LOOK_S, earliest, stamp
+from kai.controllers.verdicts.pace import BATCH, Budget, Pace, Rewrites, Timers, shape
+from kai.controllers.verdicts.pods import LINGER_S, LOOK_S, stamp
 from kai.controllers.verdicts.written import Written, is_another
+from kai.controllers.waits import earliest
 
 NOT_READY_S = 1.0
 """The pods of a gang are created one by one: for this long, missing pods are not reported."""
@@ -91,8 +92,7 @@ class Groups:
         self.unseen = dict[str, tuple[float, str]]()
         """Groups with a verdict that are not created yet: since when, and when the first of their
         pods started."""
-        self._counts_budget, self._others_budget = counts, others
-        self._firsts, self._counts, self._others = Timers(), Timers(), Timers()
+        self._rewrites = Rewrites(counts, others)
         self._not_ready, self._forget = Timers(), Timers()
         self._status_retries, self._stamp_retries = Timers(), Timers()
 
@@ -161,10 +161,8 @@ class Groups:
         if group is None or uid not in ("", group.uid):
             return
         del self._groups[name]
-        for timers in (
-            *(self._firsts, self._counts, self._others, self._not_ready, self._forget),
-            *(self._status_retries, self._stamp_retries),
-        ):
+        self._rewrites.clear(name)
+        for timers in (self._not_ready, self._forget, self._status_retries, self._stamp_retries):
             timers.clear(name)
 
     def answer(self, now: float, machine: str, name: str, number: int, outcome: Outcome) -> None:
@@ -190,20 +188,11 @@ class Groups:
 
     def due(self, now: float, out: Decided) -> None:
         """The writes that waited for their time."""
-        while len(out.writes) < BATCH and (name := self._firsts.pop_one(now)) is not None:
+        for name in self._rewrites.pop(now, out.writes):
             group = self._groups.get(name)
             if group is not None and group.pending is not None:
                 self._write_pending(now, name, group, out)
                 self._send_status(now, name, group, out)
-        for timers, budget in (
-            (self._others, self._others_budget),
-            (self._counts, self._counts_budget),
-        ):
-            for name in timers.pop(now, budget):
-                group = self._groups.get(name)
-                if group is not None and group.pending is not None:
-                    self._write_pending(now, name, group, out)
-                    self._send_status(now, name, group, out)
         for name in self._not_ready.pop(now):
             group = self._groups.get(name)
             if group is not None and group.silent is not None:
@@ -223,16 +212,8 @@ class Groups:
 
     def wake(self, now: float) -> float | None:
         """The time for `due`."""
-        return earliest(
-            now,
-            (self._others, self._others_budget),
-            (self._counts, self._counts_budget),
-            (self._firsts, None),
-            (self._not_ready, None),
-            (self._status_retries, None),
-            (self._stamp_retries, None),
-            (self._forget, None),
-        )
+        timers = (self._not_ready, self._status_retries, self._stamp_retries, self._forget)
+        return earliest((self._rewrites.next(now), *(each.next() for each in timers)))
 
     # ---- inside ----------------------------------------------------------------------------------
 
@@ -312,19 +293,14 @@ class Groups:
             self._clear_conditions(group)
         how = self._difference(group, pending)
         if how is None:
-            self._clear(name)
+            self._rewrites.clear(name)
         elif how == "first":
             if len(out.writes) < BATCH:
                 self._write_pending(now, name, group, out)
             else:
-                self._firsts.set(name, now)
+                self._rewrites.firsts.set(name, now)
         else:
-            timers, others = (
-                (self._others, self._counts) if how == "other" else (self._counts, self._others)
-            )
-            others.clear(name)
-            at = timers.get(name)
-            timers.set(name, group.pace.next(how, now, name) if at is None else at)
+            self._rewrites.add(name, how, group.pace, now)
 
     def _clear_conditions(self, group: _Group) -> None:
         if group.status.current(_CONDITIONS) is not None or _CONDITIONS in group.status.wanted:
@@ -332,7 +308,7 @@ class Groups:
 
     def _stop_waiting(self, name: str, group: _Group) -> None:
         group.pending = None
-        self._clear(name)
+        self._rewrites.clear(name)
 
     def _difference(
         self, group: _Group, pending: Verdict
@@ -357,7 +333,7 @@ class Groups:
         pending = group.pending
         assert pending is not None
         how = self._difference(group, pending)
-        self._clear(name)
+        self._rewrites.clear(name)
         if how is None:
             return
         group.pace.wrote(now, how)
@@ -394,11 +370,6 @@ class Groups:
         out.writes.append(
             _patch(name, body, "", "stamps", Ticket("stamps", name, group.stamps.number))
         )
-
-    def _clear(self, name: str) -> None:
-        self._firsts.clear(name)
-        self._counts.clear(name)
-        self._others.clear(name)
 
     def _is_done(self, group: _Group) -> bool:
         return (

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from functools import lru_cache
 from typing import Literal
 from zlib import crc32
+
+from kai.controllers.waits import earliest
 
 SETTLED_S = 0.5
 """A new text replaces another one when it has been true for this long: a new node is not ready for
@@ -142,3 +144,51 @@ class Timers:
 
     def __len__(self) -> int:
         return len(self._at)
+
+
+class Rewrites:
+    """The names whose text has to be written: first texts, and rewrites by what they change.
+
+    First texts come before rewrites, at most BATCH writes in a call. Rewrites wait for the pace of
+    their object, and for the budget of all objects together.
+    """
+
+    def __init__(self, counts: Budget, others: Budget) -> None:
+        self.firsts = Timers()
+        self._counts, self._counts_budget = Timers(), counts
+        self._others, self._others_budget = Timers(), others
+
+    def add(self, name: str, kind: Literal["counts", "other"], pace: Pace, now: float) -> None:
+        """A rewrite of this kind, and none of the other; a time that is set already stays."""
+        timers, others = (
+            (self._others, self._counts) if kind == "other" else (self._counts, self._others)
+        )
+        others.clear(name)
+        at = timers.get(name)
+        timers.set(name, pace.next(kind, now, name) if at is None else at)
+
+    def clear(self, name: str) -> None:
+        self.firsts.clear(name)
+        self._counts.clear(name)
+        self._others.clear(name)
+
+    def pop(self, now: float, writes: Sized) -> Iterator[str]:
+        """The due names; `writes` has the writes of this call."""
+        while len(writes) < BATCH and (name := self.firsts.pop_one(now)) is not None:
+            yield name
+        yield from self._others.pop(now, self._others_budget)
+        yield from self._counts.pop(now, self._counts_budget)
+
+    def next(self, now: float) -> float | None:
+        """The earliest due time at which the budget is not used up."""
+        return earliest(
+            (
+                self.firsts.next(),
+                _within(self._others_budget, self._others.next(), now),
+                _within(self._counts_budget, self._counts.next(), now),
+            )
+        )
+
+
+def _within(budget: Budget, at: float | None, now: float) -> float | None:
+    return at if at is None or at > now else budget.next(now)

@@ -21,8 +21,9 @@ from kai.controllers.verdicts.facts import (
     not_bound,
     split,
 )
-from kai.controllers.verdicts.pace import BATCH, Budget, Pace, Timers, shape
+from kai.controllers.verdicts.pace import BATCH, Budget, Pace, Rewrites, Timers, shape
 from kai.controllers.verdicts.written import UNKNOWN, Written, is_another
+from kai.controllers.waits import earliest
 
 SCHEDULED, BOUND, NOMINATED = "PodScheduled", "PodBound", "nominatedNodeName"
 UNSCHEDULABLE, BINDING_ERROR = "Unschedulable", "BindingError"
@@ -88,9 +89,8 @@ class Pods:
     def __init__(self, counts: Budget, others: Budget) -> None:
         self.shift = 0.0  # of time stamps, as in Verdicts
         self._pods: dict[str, _Pod] = {}
-        self._counts_budget, self._others_budget = counts, others
-        self._counts, self._others = Timers(), Timers()  # rewrites that wait for their time
-        self._firsts, self._retries, self._forget = Timers(), Timers(), Timers()
+        self._rewrites = Rewrites(counts, others)
+        self._retries, self._forget = Timers(), Timers()
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -102,7 +102,7 @@ class Pods:
         for name, pod in list(self._pods.items()):
             if pod.needed is not None and name not in source.waiting:
                 pod.needed = None
-                self._clear(name)
+                self._rewrites.clear(name)
                 self._schedule_forget(now, name, pod)
             if pod.node and name not in promised and name not in bound:
                 self._promise(now, name, pod, "", out)
@@ -139,7 +139,7 @@ class Pods:
         if pod is None:
             return
         pod.needed, pod.last_event, pod.node, pod.pace = None, None, "", Pace()
-        self._clear(name)
+        self._rewrites.clear(name)
         written = pod.written
         written.wanted.pop(SCHEDULED, None)
         under_way = SCHEDULED in written.on_its_way or written.there.get(SCHEDULED) is UNKNOWN
@@ -189,7 +189,7 @@ class Pods:
         if pod is None or uid not in ("", pod.uid):
             return
         del self._pods[name]
-        self._clear(name)
+        self._rewrites.clear(name)
         self._retries.clear(name)
         self._forget.clear(name)
 
@@ -211,18 +211,10 @@ class Pods:
 
     def due(self, now: float, out: Decided) -> None:
         """The writes that waited for their time."""
-        while len(out.writes) < BATCH and (name := self._firsts.pop_one(now)) is not None:
+        for name in self._rewrites.pop(now, out.writes):
             pod = self._pods.get(name)
             if pod is not None and pod.needed is not None:
                 self._write_needed(now, name, pod, out)
-        for timers, budget in (
-            (self._others, self._others_budget),
-            (self._counts, self._counts_budget),
-        ):
-            for name in timers.pop(now, budget):
-                pod = self._pods.get(name)
-                if pod is not None and pod.needed is not None:
-                    self._write_needed(now, name, pod, out)
         for name in self._retries.pop(now):
             if (pod := self._pods.get(name)) is not None:
                 self._send(now, name, pod, out)
@@ -233,14 +225,7 @@ class Pods:
 
     def wake(self, now: float) -> float | None:
         """The time for `due`."""
-        return earliest(
-            now,
-            (self._others, self._others_budget),
-            (self._counts, self._counts_budget),
-            (self._firsts, None),
-            (self._retries, None),
-            (self._forget, None),
-        )
+        return earliest((self._rewrites.next(now), self._retries.next(), self._forget.next()))
 
     # ---- inside ----------------------------------------------------------------------------------
 
@@ -291,23 +276,18 @@ class Pods:
         self._forget.clear(name)
         how = self._difference(pod, needed)
         if how is None:
-            self._clear(name)
+            self._rewrites.clear(name)
             return
         if how == "first":
             if needed.message.startswith(_TOO_EARLY):
-                if self._firsts.get(name) is None:
-                    self._firsts.set(name, now + TOO_EARLY_S)
+                if self._rewrites.firsts.get(name) is None:
+                    self._rewrites.firsts.set(name, now + TOO_EARLY_S)
             elif len(out.writes) < BATCH:
                 self._write_needed(now, name, pod, out)
             else:
-                self._firsts.set(name, now)
+                self._rewrites.firsts.set(name, now)
             return
-        timers, others = (
-            (self._others, self._counts) if how == "other" else (self._counts, self._others)
-        )
-        others.clear(name)
-        at = timers.get(name)
-        timers.set(name, pod.pace.next(how, now, name) if at is None else at)
+        self._rewrites.add(name, how, pod.pace, now)
 
     def _difference(
         self, pod: _Pod, needed: Condition
@@ -330,7 +310,7 @@ class Pods:
         needed = pod.needed
         assert needed is not None
         how = self._difference(pod, needed)
-        self._clear(name)
+        self._rewrites.clear(name)
         if how is None:
             return
         restarts = how == "first" and not isinstance(pod.written.current(SCHEDULED), Condition)
@@ -385,23 +365,6 @@ class Pods:
         """Removes the state after a while, if nothing is left to do."""
         if pod.needed is None and not pod.node and pod.written.is_settled:
             self._forget.set(name, max(now + LINGER_S, pod.pace.free_at))
-
-    def _clear(self, name: str) -> None:
-        self._firsts.clear(name)
-        self._counts.clear(name)
-        self._others.clear(name)
-
-
-def earliest(now: float, *timers: tuple[Timers, Budget | None]) -> float | None:
-    """The time of the first one that is due and whose budget is not used up."""
-    found = []
-    for each, budget in timers:
-        at = each.next()
-        if at is not None and at <= now and budget is not None:
-            at = budget.next(now)
-        if at is not None:
-            found.append(at)
-    return min(found, default=None)
 
 
 def _status(fields: Mapping[str, Any], known: object, now: float) -> dict[str, Any]:
