@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openb_records import recorded
 
 from kai.sim import openb
 from kai.sim.bench import measure
@@ -24,9 +25,9 @@ def test_kais_figures_equal_the_recorded_ones() -> None:
             assert ms == KAIS["workloads"][known]["total_ms"][0], name
 
 
-@pytest.mark.skipif(not openb.recorded(), reason=f"no KAI records beside {openb.folder()}")
+@pytest.mark.skipif(not recorded(), reason=f"no KAI records beside {openb.folder()}")
 def test_kais_figure_of_the_alibaba_cluster_equals_the_recorded_one() -> None:
-    [record] = [file for file in openb.recorded() if file.stem == "default"]
+    [record] = [file for file in recorded() if file.stem == "default"]
     assert KAI_MS["openb"] == json.loads(record.read_bytes())["kai_cycle_ms"]
 
 

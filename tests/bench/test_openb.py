@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 import pytest
+from openb_records import expected_share
 
 import kai
 from kai.sim import openb
@@ -48,7 +49,7 @@ class Planned:
             f"load {timing['load']:.0f} ms, plan {timing['total'] - timing['load']:.0f} ms"
         )
         for policy in ("04-GpuPacking", "05-BestFit", "06-FGD"):
-            expected = openb.expected_share(self.workload, policy, requested)
+            expected = expected_share(self.workload, policy, requested)
             text += "" if expected is None else f"; {policy[3:]} {expected:.1f} %"
         return text
 

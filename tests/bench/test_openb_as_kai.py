@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openb_records import recorded
 
 import kai
 from kai.sim import openb
 
-RECORDED = openb.recorded()
+RECORDED = recorded()
 pytestmark = pytest.mark.skipif(
     not (RECORDED and openb.folder().is_dir()),
     reason=f"no openb lists in {openb.folder()}, or KAI's placement of them is not beside them; "

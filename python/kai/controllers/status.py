@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kai.api.quantities import parse_or_zero
+from kai.api.reading import mapping
 from kai.api.writes import Lane, Write
 from kai.controllers.amounts import Amounts, added, equal
 
@@ -128,7 +129,7 @@ def _patch(sums: Sums, there: Mapping[str, Any]) -> dict[str, Any]:
     one that still waits.
     """
     wanted = {member: added(getattr(sums, name)) for name, member in _FIELDS.items()}
-    existing = {member: _mapping(there.get(member)) for member in wanted}
+    existing = {member: mapping(there.get(member)) for member in wanted}
     if all(equal(wanted[member], existing[member]) for member in wanted):
         return {}
     return {
@@ -138,10 +139,6 @@ def _patch(sums: Sums, there: Mapping[str, Any]) -> dict[str, Any]:
         for member, amounts in wanted.items()
         if amounts or existing[member]
     }
-
-
-def _mapping(value: object) -> Mapping[str, str]:
-    return value if isinstance(value, Mapping) else {}
 
 
 _NOTHING = Sums()
@@ -169,7 +166,7 @@ class Reported:
         if not queue:
             return
         there = status if isinstance(status, Mapping) else {}
-        amounts = (_mapping(there.get(member)) for member in _FIELDS.values())
+        amounts = (mapping(there.get(member)) for member in _FIELDS.values())
         self._queue_of[group] = queue
         self._groups.setdefault(queue, {})[group] = Sums(*amounts)
         self._sums.pop(queue, None)

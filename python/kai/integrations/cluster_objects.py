@@ -29,6 +29,11 @@ DEFAULT_SCHEDULER = "default-scheduler"
 Manifest = Mapping[str, Any]
 
 
+def named_by_policy(request: PodRequest) -> bool:
+    """Whether such a policy sets the scheduler: it finds pods by their queue label."""
+    return request.queue is not None and request.scheduler_name != DEFAULT_SCHEDULER
+
+
 def scheduler_name_policy(
     request: PodRequest,
     *,

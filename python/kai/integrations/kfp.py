@@ -24,6 +24,7 @@ from typing import Any
 from kai.api import keys, rules
 from kai.integrations.cluster_objects import (
     DEFAULT_SCHEDULER,
+    named_by_policy,
     scheduler_name_policy,
     scheduler_name_unsupported,
 )
@@ -72,7 +73,7 @@ def build(
         )
     part, isolates = _part(request)
     settings = _settings(part)
-    named = _named_by_policy(request)
+    named = named_by_policy(request)
     built = Built(
         orchestrator="kfp",
         settings=settings,
@@ -225,11 +226,6 @@ def _without_other_gpus(settings: Mapping[str, Any], task: Any) -> list[str]:
 
 
 # ---- pod, placement, unsupported------------------------------------------------------------------
-
-
-def _named_by_policy(request: PodRequest) -> bool:
-    # The policy finds pods by their queue label.
-    return request.queue is not None and request.scheduler_name != DEFAULT_SCHEDULER
 
 
 def _pod(part: PodPart, named: bool) -> dict[str, Any]:

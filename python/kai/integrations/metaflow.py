@@ -22,6 +22,7 @@ from kai.api import keys, quantities, rules, spelling
 from kai.api.fields import check_fields
 from kai.integrations.cluster_objects import (
     DEFAULT_SCHEDULER,
+    named_by_policy,
     scheduler_name_policy,
     scheduler_name_unsupported,
 )
@@ -225,11 +226,6 @@ def _amounts(part: PodPart) -> dict[str, int | float]:
     return amounts
 
 
-def _named_by_policy(request: PodRequest) -> bool:
-    # The policy finds pods by their queue label.
-    return request.queue is not None and request.scheduler_name != DEFAULT_SCHEDULER
-
-
 def _pod(
     request: PodRequest,
     part: PodPart,
@@ -239,7 +235,7 @@ def _pod(
     behind_wait: bool,
 ) -> dict[str, Any]:
     spec = dict(pod["spec"])
-    if not _named_by_policy(request):
+    if not named_by_policy(request):
         spec.pop("schedulerName", None)
     (main,) = spec["containers"]
     main = {**main, **filled({"env": part.env_list()})}
@@ -261,7 +257,7 @@ def _placement(request: PodRequest, part: PodPart, target: str, parallel: bool) 
     placed |= {key: "pod" for key in part.spec() if key != "schedulerName"}
     main = f"container {part.container}" if part.container else "main container of the pod"
     placed |= dict.fromkeys(part.container_fields(), main)
-    if _named_by_policy(request):
+    if named_by_policy(request):
         placed["schedulerName"] = "pod, by the policy in cluster_objects"
     return placed
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kai.api.durations import go_seconds
+from kai.api.reading import mapping
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.status import QueueFacts, Sums, queue_metrics
 from kai.k8s.sinks import DictSink
@@ -293,7 +294,7 @@ def _kept(queue: Mapping[str, Any]) -> dict[str, Any]:
     metadata = queue["metadata"]
     return {
         "metadata": {"name": metadata["name"], "labels": metadata.get("labels") or {}},
-        "spec": _mapping(queue.get("spec")),
+        "spec": mapping(queue.get("spec")),
     }
 
 
@@ -303,9 +304,5 @@ def _facts(queue: Mapping[str, Any]) -> QueueFacts:
         metadata["name"],
         display_name=str(spec.get("displayName") or ""),
         labels=metadata["labels"],
-        resources=_mapping(spec.get("resources")),
+        resources=mapping(spec.get("resources")),
     )
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -7,8 +7,8 @@ pods are waiting, in the order of arrival; each is its own pod group in the queu
 and the queues, below one parent, have neither quota nor limit. The lists have no GPU memory. GPU
 sharing uses fractions of a GPU here, so the memory only has to be large enough for exact rounding.
 
-The lists are not part of kai. KAI_DATA names the folder with `openb/` and `openb_expected/`; the
-folder `conformance` beside it may contain KAI's decisions.
+The lists are not part of kai. KAI_DATA names the folder with `openb/`; the folder `conformance`
+beside it may contain KAI's decisions.
 """
 
 from __future__ import annotations
@@ -41,12 +41,6 @@ def folder(data: Path | None = None) -> Path:
     return (data or Path(os.environ.get("KAI_DATA") or ".")) / "openb"
 
 
-def recorded(data: Path | None = None) -> list[Path]:
-    """KAI's recorded placement of some lists, one file each, in `conformance/openb` beside the
-    data."""
-    return sorted((_conformance(data) / "openb").glob("*.json"))
-
-
 def _conformance(data: Path | None) -> Path:
     return folder(data).parent.resolve().parent / "conformance"
 
@@ -71,24 +65,6 @@ def snapshot_of(name: str, data: Path | None = None) -> bytes:
         record_of = json.loads(record.read_bytes())
         settings = {key: record_of[key] for key in ("config", "schedulerParams")}
     return json.dumps(snapshot(*read(workload, data), **settings)).encode()
-
-
-def expected_share(workload: str, policy: str, demand: float) -> float | None:
-    """The allocated share of all GPUs in the published experiment, in percent.
-
-    At the time when pods had requested `demand` percent of them; the mean of ten orders of arrival.
-    """
-    table = folder().parent / "openb_expected" / "analysis_allo_discrete.csv"
-    if not table.is_file():
-        return None
-    column = str(min(round(demand), 130))
-    name = f"openb_pod_list_{workload}"
-    shares = [
-        float(row[column])
-        for row in _rows(table)
-        if row["workload"] == name and row["sc_policy"] == policy and row[column]
-    ]
-    return sum(shares) / len(shares) if shares else None
 
 
 def read(workload: str = "", data: Path | None = None) -> tuple[list[Row], list[Row]]:
