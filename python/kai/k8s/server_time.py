@@ -97,17 +97,12 @@ class ServerTime:
         self._since = -math.inf
         self._rival: _Bounds | None = None  # of answers that differ
         self._own: float | None = None  # this machine's clock, while it differs from the first Date
-        self._doubted_since = 0.0
+        self._doubted_since = 0.0  # when the answers that do not agree began
         self._steps: list[Step] = []
 
     @property
     def is_in_doubt(self) -> bool:
         return self._rival is not None or self._own is not None
-
-    @property
-    def doubted_since(self) -> float:
-        """When the answers that do not agree began. Meaningless without a doubt."""
-        return self._doubted_since
 
     @property
     def heard_at(self) -> float:

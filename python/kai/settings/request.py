@@ -27,7 +27,6 @@ FRAMEWORKS = (
     "torch", "tensorflow", "jax", "vllm", "tensorrt-llm", "sglang", "triton", "cupy", "ray",
 )  # fmt: skip
 KAI_VERSIONS = ("0.17", "0.18", "0.19", "0.20")
-_EMPTY: Mapping[str, str] = MappingProxyType({})
 
 # Keys with their own argument: a key that is written by hand could contradict the argument.
 _OWN_ANNOTATIONS = {

@@ -170,14 +170,6 @@ class Verdicts:
             out.events.append(eviction.refusal(eviction.waits, group.uid, why))
         return self._finish(now, out)
 
-    def end_promises(self, now: float, pods: Iterable[str]) -> Decided:
-        """The resources that these pods were promised will not be released: an eviction was
-        rejected."""
-        out = Decided()
-        for pod in pods:
-            self._pods.end_promise(now, pod, out)
-        return self._finish(now, out)
-
     def gone(self, kind: str, name: str, uid: str = "") -> None:
         """A pod or pod group does not exist any more; other kinds are ignored.
 

@@ -117,12 +117,6 @@ class Pods:
             elif now >= known.looked + LOOK_S:
                 self._look_again(now, name, known, seen, out)
 
-    def end_promise(self, now: float, name: str, out: Decided) -> None:
-        """The resources that the pod was promised will not be released."""
-        pod = self._pods.get(name)
-        if pod is not None and pod.node:
-            self._promise(now, name, pod, "", out)
-
     def bound(
         self,
         now: float,

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from kai.engine.plan import Plan
     from kai.k8s.client import Client
 
-NO_QUOTA = -1
 Object = Mapping[str, Any]
 
 

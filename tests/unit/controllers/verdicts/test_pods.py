@@ -337,15 +337,13 @@ def test_a_lost_nominated_node_is_written_again(world: World) -> None:
     assert len(world.sent) == 2
 
 
-@pytest.mark.parametrize("end", ["plan", "refused", "bound", "failed"])
+@pytest.mark.parametrize("end", ["plan", "bound", "failed"])
 def test_a_nominated_node_is_cleared_at_the_end(world: World, end: str) -> None:
     world.decide(promised={A: "n1"})
     world.send()
     verdicts = world.verdicts
     if end == "plan":
         world.decide()
-    elif end == "refused":
-        world.take(verdicts.end_promises(world.now, [A]))
     elif end == "bound":
         world.decide(bound=[A])
         assert world.queue == []
