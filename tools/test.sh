@@ -27,8 +27,8 @@
 # e2e            manifests of the builders and policies on the API server of the test cluster
 # image          makes the container image twice, and starts each program in its root file system against a real API
 #                server (Debian 12)
-# seeds          property tests over many more random clusters and events (KAI_SEEDS, KAI_CLUSTERS), a million pods that
-#                come and go (KAI_ROUNDS), false alarms in 400 comparisons (KAI_TRIALS)
+# seeds          property tests over many more random clusters, events and worlds (KAI_SEEDS, KAI_CLUSTERS,
+#                KAI_WORLDS), a million pods that come and go (KAI_ROUNDS), false alarms in 400 comparisons (KAI_TRIALS)
 # threads        the tests of the engine under the thread sanitizer
 # fuzz           each fuzz entry for a minute; plans also start from the recorded clusters
 # broken         breaks each update in place on purpose; the test of random events has to find it (20 minutes)
@@ -110,7 +110,7 @@ run_seeds() {
     KAI_SEEDS=1000:11000 build/release/bin/kai_engine_test --gtest_brief=1 --gtest_filter='-*EvictionsEnd*' &&
     KAI_SEEDS=1000:2000 build/release/bin/kai_engine_test --gtest_brief=1 --gtest_filter='*EvictionsEnd*' &&
     KAI_ROUNDS=250 build/release/bin/kai_store_test --gtest_brief=1 --gtest_filter='*RoundsTest*' &&
-    KAI_CLUSTERS=400 pytest tests/properties &&
+    KAI_CLUSTERS=400 KAI_WORLDS=20000 pytest tests/properties &&
     KAI_TRIALS=400 pytest tests/unit/sim/test_comparing_trials.py
 }
 run_threads() {
