@@ -134,6 +134,7 @@ class RequestBinder:
         """The pod with that UID is gone; a new one may have its name."""
         course = self._binds.get(pod)
         if course is not None and course.binding.uid == uid:
+            course.is_gone = True
             self._courses.overtake(course, Again())
         self._carrier.troubles.end(pod, uid)
 
@@ -236,7 +237,7 @@ class RequestBinder:
     async def _bind(self, course: RequestCourse) -> bool:
         """Returns once the pod is bound, and whether that was done here. Raises Refused, GivenUp
         and Again."""
-        course.stage, course.has_changed = Stage.BEGINS, False
+        course.stage, course.has_changed, course.is_gone = Stage.BEGINS, False, False
         target = course.target if course.reads_first else await self._target(course)
         request = course.request
         if not request.node:

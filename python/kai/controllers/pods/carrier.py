@@ -106,7 +106,7 @@ class Carrier:
             course.is_shielded = False
             if outcome.result is Result.DONE:
                 return
-            trouble = self.troubles.get(*course.binding.key)
+            trouble = self._trouble_of(course)
             trouble.in_doubt = trouble.in_doubt or outcome.result is Result.LOST
             course.check()
             if outcome.result is Result.TAKEN_BACK:
@@ -114,6 +114,11 @@ class Carrier:
                 course.stage = Stage.BINDS if trouble.in_doubt else Stage.RESERVES
             elif await self._is_bound(course, trouble, outcome):
                 return
+
+    def _trouble_of(self, course: PodCourse) -> Trouble:
+        """That of a pod that is gone is not kept."""
+        key = course.binding.key
+        return Trouble(key[1]) if course.is_gone else self.troubles.get(*key)
 
     async def _is_bound(self, course: PodCourse, trouble: Trouble, outcome: Outcome) -> bool:
         """After an answer other than DONE; False: the request is sent again."""

@@ -115,8 +115,8 @@ class Stage(Enum):
 class PodCourse(Course):
     """`steps`: those that have begun, in their order. `pod`: as read, in JSON, for later steps:
     with thousands of waiting pods that uses a tenth of the memory. `is_reserved`: all steps are
-    done. `has_changed`: its node changed since the decision. `over`: once nothing of it is under
-    way."""
+    done. `has_changed`: its node changed since the decision. `is_gone`: its pod is gone. `over`:
+    once nothing of it is under way."""
 
     def __init__(self, binding: Binding) -> None:
         self.binding = binding
@@ -124,6 +124,7 @@ class PodCourse(Course):
         self.steps: list[Step] = []
         self.pod = ""
         self.is_reserved = self.has_changed = False
+        self.is_gone = False
         self.over: Fact[None] = Fact()
 
     @property

@@ -185,6 +185,7 @@ class Pods:
         self.groups.pod_gone(pod, uid)
         course = self._of.get(pod)
         if course is not None and course.binding.uid == uid:
+            course.is_gone = True
             self._courses.overtake(course)
         self._carrier.troubles.end(pod, uid)
 
@@ -226,7 +227,8 @@ class Pods:
     def _begin(self, stamp: str, binding: Binding) -> None:
         before = self._of.get(binding.pod)
         if before is not None and before.binding.uid != binding.uid:
-            self._courses.overtake(before)  # a new pod has the name, and does not wait for it
+            before.is_gone = True  # a new pod has the name, and does not wait for it
+            self._courses.overtake(before)
             before = None
         if before is not None:
             if before.stage is Stage.PARKED:

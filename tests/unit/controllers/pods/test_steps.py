@@ -260,6 +260,19 @@ def test_a_pod_that_is_gone_before_it_is_bound_leaves_nothing() -> None:
     assert (harness.kinds, harness.steps.failed, harness.played.next_tick()) == ([], [], None)
 
 
+def test_a_late_answer_about_a_pod_that_is_gone_leaves_no_doubt() -> None:
+    """It counted as a pod in doubt for ever."""
+    for happens in ("gone", "replaced"):
+        harness = reserved()
+        if happens == "gone":
+            harness.gone()
+        else:
+            replacement = Binding("team/a-0", "another", "n2", 8, "pg-a")
+            harness.begin(replacement)
+        harness.answer(LOST)
+        assert harness.played.in_doubt == 0
+
+
 def test_an_undoing_that_is_interrupted_goes_on() -> None:
     harness = Harness()
     harness.begin(binding())
