@@ -232,11 +232,20 @@ def _without_further_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+POOL_ENDS_WITHIN_S = 5.0
+
+
 def _leave_running_work() -> None:
-    """Ends the process at once if a thread still works: Ctrl-C does not interrupt C++."""
+    """Ends the process at once if a thread still works: Ctrl-C does not interrupt C++, and a pool
+    may wait for ever for processes that were ended."""
     import threading
 
-    if any(thread.name == THREAD_NAME for thread in threading.enumerate()):
+    working = [each for each in threading.enumerate() if each.name == THREAD_NAME]
+    for each in threading.enumerate():
+        if "concurrent.futures" in type(each).__module__:
+            each.join(POOL_ENDS_WITHIN_S)
+            working.append(each)
+    if any(each.is_alive() for each in working):
         with contextlib.suppress(OSError, ValueError, OutputError):
             sys.stdout.flush()
         os._exit(INTERRUPTED)

@@ -226,7 +226,12 @@ def test_an_interrupt_ends_all_processes(folder: Path) -> None:
         time.sleep(0.05)  # two processes and the one that counts resources
     started = children.read_text().split()
     done.send_signal(signal.SIGINT)
-    _, output = done.communicate(timeout=60)
+    try:
+        _, output = done.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        os.killpg(done.pid, signal.SIGKILL)
+        done.communicate()
+        raise
     assert done.returncode == 130
     assert output.strip() == "kai: interrupted"
     for _ in range(200):

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import kai
+from fakes.clock import until
 from fakes.cluster import FakeCluster
 from fakes.objects import small
 from kai.cli import main
@@ -73,13 +74,15 @@ def test_missing_rights_are_logged_and_waited_for(cluster: FakeCluster, logged: 
 
     read = needed_by(["scheduler"], OF_PLUGINS)
 
+    def logged_rights() -> int:
+        return sum(" may not " in line for line in logged.lines)
+
     async def story() -> None:
         await logged.has(f"warning kai: may not watch nodes user=ann {FIX}")
         await logged.has(
             f"warning kai: may not watch podgroups group=scheduling.run.ai user=ann {FIX}"
         )
-        while sum(" may not " in line for line in logged.lines) < len(read):
-            await asyncio.sleep(0.01)
+        await until(lambda: logged_rights() >= len(read), lambda: logged.lines)
         cluster.api.forbidden = set()
         await logged.has("info kai: may watch nodes again")
         await logged.has("info kai: may watch podgroups again group=scheduling.run.ai")

@@ -234,13 +234,16 @@ def _processes(count: int) -> Iterator[Executor]:
     """New interpreters: a fork of a process with threads may hold locks that are never released."""
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(count, mp_context=context, initializer=_ignore_interrupts) as pool:
-        try:
-            yield pool
-        except BaseException:  # the remaining work is not needed
-            for process in set(multiprocessing.active_children()) - others:
-                process.terminate()
-            raise
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_ignore_interrupts)
+    try:
+        yield pool
+    except BaseException:  # the remaining work is not needed
+        for process in set(multiprocessing.active_children()) - others:
+            process.terminate()
+        # Not waited for: a process may have ended while it held a lock that the pool needs.
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
 
 
 def _check_sendable(policies: Sequence[Policy]) -> None:
