@@ -172,6 +172,8 @@ def test_a_pod_starts_when_a_namespace_gets_the_label_of_its_affinity(
         await scene.bound(1)
         found = await scene.api.get(path_of("Pod", namespace, "beside0"))
         assert found["spec"]["nodeName"] == "n1"
+        # At once: on a node that is deleted before, it would hold a GPU for all later tests.
+        await scene.api.delete(path_of("Pod", east, "web"), gracePeriodSeconds=0)
         await scene.api.delete(path_of("Namespace", name=east))
         await scene.is_well(bound=1)
 
