@@ -154,7 +154,7 @@ class Courses:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.asks: list[Ask] = []
+        self._asks: list[Ask] = []
         self._ready: deque[tuple[Course, Any]] = deque()
         self._requests: list[Send | Find] = []
         self._times: list[tuple[float, int, Until]] = []  # a heap
@@ -209,7 +209,7 @@ class Courses:
         return taken
 
     def take_asks(self) -> list[Ask]:
-        taken, self.asks = self.asks, []
+        taken, self._asks = self._asks, []
         return taken
 
     def next(self) -> float | None:
@@ -245,7 +245,7 @@ class Courses:
                 part.whole = request, place
                 self._requests.append(part)
         elif isinstance(request, Ask):
-            self.asks.append(request)
+            self._asks.append(request)
         if course.error is not None and not course._has_error:  # it was overtaken meanwhile
             error, course.error = course.error, None
             self.overtake(course, error)

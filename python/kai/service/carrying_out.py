@@ -244,8 +244,9 @@ class CarryingOut:
 
     def _claim_changed(self, kind: str, before: Any, after: Any) -> None:
         """A pod may wait for this claim before it is bound."""
-        self._volumes.changed(*(after or before)[0])
-        self._go_on()
+        if self._volumes.open:
+            self._volumes.changed(*(after or before)[0])
+            self._go_on()
 
     def _read_request(self, manifest: dict[str, Any]) -> Request:
         return Request.of(manifest, self._pool_key)

@@ -183,7 +183,9 @@ class RequestBinder:
 
     def write(self, binding: Binding) -> Write:
         return orders.binding(
-            *(binding.pod, binding.uid, binding.node),
+            pod=binding.pod,
+            uid=binding.uid,
+            node=binding.node,
             annotations=binding.annotations,
             labels=gpu_labels(binding.spec) if self._copies_labels else {},
             about=binding,

@@ -55,7 +55,17 @@ class Broken(Exception):
     """The decision is not valid any more; the planning thread has dropped its assumption."""
 
 
-class Direct:
+class _Decided:
+    """What both ways have in common: a plan has decided, so the planning thread can confirm it."""
+
+    async def confirm(self, course: PodCourse) -> None:
+        """Raises Broken."""
+        binding = course.binding
+        if not await Ask(binding) and course.binding is binding:
+            raise Broken  # otherwise the same was decided again
+
+
+class Direct(_Decided):
     """This process binds the pod. `copies_labels`: as in `Pods`."""
 
     def __init__(self, copies_labels: bool) -> None:
@@ -69,7 +79,9 @@ class Direct:
             if binding.subgroup and self._copies_labels:
                 labels[keys.SUBGROUP_LABEL] = binding.subgroup
         return orders.binding(
-            *(binding.pod, binding.uid, binding.node),
+            pod=binding.pod,
+            uid=binding.uid,
+            node=binding.node,
             annotations=annotations,
             labels=labels,
             about=binding,
@@ -79,10 +91,6 @@ class Direct:
         """Whether the request sets all group fields of its pod."""
         return binding.names_group or self._copies_labels or not binding.subgroup
 
-    async def confirm(self, course: PodCourse) -> None:
-        """Raises Broken."""
-        await _confirm(course)
-
     async def look(self, course: PodCourse, trouble: Trouble) -> bool:
         binding = course.binding
         read = Read("Pod", binding.namespace, binding.own_name)
@@ -90,7 +98,7 @@ class Direct:
         return is_on_node(pod, binding, trouble)
 
 
-class ByRequest:
+class ByRequest(_Decided):
     """A BindRequest asks a binder to bind the pod; only one object can have its name."""
 
     def __init__(self, courses: Courses, pool_key: str, pool: str) -> None:
@@ -102,10 +110,6 @@ class ByRequest:
     def names_group(self, binding: Binding) -> bool:
         """A BindRequest sets no group fields of its pod."""
         return binding.names_group
-
-    async def confirm(self, course: PodCourse) -> None:
-        """Raises Broken."""
-        await _confirm(course)
 
     async def look(self, course: PodCourse, trouble: Trouble) -> bool:
         """A BindRequest that has failed, or belongs to an earlier pod of the name, is deleted. One
@@ -290,11 +294,11 @@ class Pods:
                 await self._succeed(course)
         except Refused as end:
             self._fail(course, end)
-        except (GivenUp, NotLeading) as end:
-            if isinstance(end, NotLeading):
-                self._carrier.leave(course)
-            troubles.end(*course.binding.key)
-            self.results.forget.append(course.binding.assumption)
+        except GivenUp:
+            self._give_up(course)
+        except NotLeading:
+            self._carrier.leave(course)
+            self._give_up(course)
         except Broken:
             self._name_later(course.binding)
         except Overtaken:
@@ -368,6 +372,11 @@ class Pods:
         if self._by == "direct":
             self._name_later(binding)
 
+    def _give_up(self, course: PodCourse) -> None:
+        """Its resources are free, without a wait."""
+        self._carrier.troubles.end(*course.binding.key)
+        self.results.forget.append(course.binding.assumption)
+
     async def _park(self, course: PodCourse) -> None:
         course.is_shielded = False
         try:
@@ -381,12 +390,6 @@ class Pods:
         """A pod that is not bound now names its group while it waits."""
         if not binding.names_group and not self.groups.is_assigned(binding.pod):
             self.groups.assign(assignment_of(binding))
-
-
-async def _confirm(course: PodCourse) -> None:
-    binding = course.binding
-    if not await Ask(binding) and course.binding is binding:
-        raise Broken  # otherwise the same was decided again
 
 
 def is_on_node(pod: Pod | None, binding: Binding, trouble: Trouble) -> bool:
