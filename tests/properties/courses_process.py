@@ -19,7 +19,7 @@ from kai.controllers.courses import All, Ask, Course, Courses, Find, Send
 from kai.controllers.pods.bind_requests import Request
 from kai.controllers.pods.binder import RequestBinder, RequestCourse
 from kai.controllers.pods.claims import Claims
-from kai.controllers.pods.course import PodCourse, Reserver
+from kai.controllers.pods.course import PodCourse, Reserver, Stage
 from kai.controllers.pods.decisions import Binding
 from kai.controllers.pods.pods import How, Pods
 from kai.controllers.pods.results import Results
@@ -366,6 +366,9 @@ class Process:
         if not self.leads:
             self.leads, self.term = True, self.term + 1
             self.courses.now = self.now
+            for each in self.courses_of():
+                if each.stage in (Stage.BEGINS, Stage.RESERVES):  # nothing of it is undone
+                    self.world.checks.excused.add(each.binding.uid)
             self.pods.lead_again()
             self.binder.lead_again()
             self.devices.lead_again()

@@ -299,6 +299,7 @@ class Pods:
         except NotLeading:
             self._carrier.leave(course)
             self._give_up(course)
+            self._name_later(course.binding)
         except Broken:
             self._name_later(course.binding)
         except Overtaken:

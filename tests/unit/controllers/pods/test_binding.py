@@ -545,6 +545,16 @@ def test_a_binding_that_was_not_sent_after_a_lost_lease_is_forgotten() -> None:
     assert steps == Steps(forget=[7])
 
 
+def test_a_pod_whose_binding_was_not_sent_after_a_lost_lease_names_its_group() -> None:
+    """It named its group in the binding only, and then never."""
+    played = Scheduler()
+    played.assign(0, assignment("a-0"))
+    [write] = begin(played, binding(names_group=False)).writes
+    played.answered(1, write, Outcome(Result.FAILED, 0, NOT_LEADING))
+    [patch] = played.tick(2.0).writes
+    assert (patch.verb, patch.name, group_named(patch)) == ("patch", "a-0", "pg-a")
+
+
 def held(*nodes: str, group: bool = False) -> tuple[Scheduler, list[Binding], list[Write]]:
     """Two bindings, to n1 and n2, held back after these nodes changed."""
     played = with_planned_group("a-0", "a-1") if group else Scheduler()
