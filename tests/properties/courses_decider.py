@@ -22,7 +22,7 @@ from kai.controllers.pods.bind_requests import Request, Target
 from kai.controllers.pods.claims.allocations import MADE_FOR
 from kai.controllers.pods.decisions import Binding, Removal
 from kai.controllers.pods.results import Results
-from kai.controllers.pods.sharing.reserving import GpuUser
+from kai.controllers.pods.sharing.gpu_group import GpuUser
 from kai.controllers.pods.volumes.matching import BIND_COMPLETED, SELECTED_NODE, claims_of
 from kai.controllers.unshown import BINDING, EVICTION, GROUP, GROUP_OF_POD, Accepted, Unshown
 from kai.controllers.verdicts.facts import Ticket

@@ -308,14 +308,12 @@ class Process:
     # ---- courses ---------------------------------------------------------------------------------
 
     def next_tick(self) -> float | None:
-        devices = self.devices.next_tick()
-        return earliest((self.pods.next_tick(), self.binder.next_tick(), devices))
+        return earliest((self.pods.next_tick(), self.binder.next_tick()))
 
     def go_on(self) -> None:
         self.courses.now = self.now
         self.pods.tick()
         self.binder.tick()
-        self.devices.tick()
         self.courses.run(self.now)
         for request in self.courses.take():
             if isinstance(request, Send):
@@ -379,7 +377,7 @@ class Process:
 
     def state(self) -> list[str]:
         """Dictionaries and lists of the classes that are not empty, by name."""
-        pods, devices = self.pods, self.devices
+        pods = self.pods
         places: Mapping[str, Any] = {
             "Pods": pods,
             "Groups": pods.groups,
@@ -391,7 +389,8 @@ class Process:
             "Carrier of the binder": self.binder._carrier,
             "Troubles of the binder": self.binder._carrier.troubles,
             "Volumes": self.volumes,
-            "SharedDevices": devices,
+            "SharedDevices": self.devices,
+            "GpuGroups": self.devices._groups,
             "Courses": self.courses,
         }
         found = []
@@ -399,8 +398,6 @@ class Process:
             for key, value in vars(each).items():
                 if key not in ("_reservers", "_results", "results") and _is_full(value):
                     found.append(f"{name}.{key} = {value!r}")
-        if len(devices._timers):
-            found.append(f"{len(devices._timers)} timers of devices")
         return found
 
     def has(self, course: RequestCourse) -> bool:

@@ -31,7 +31,8 @@ from kai.controllers.pods.decisions import Binding
 from kai.controllers.pods.pods import WAIT_BEFORE_WRITING_S, Pods
 from kai.controllers.pods.results import Results
 from kai.controllers.pods.sharing.device_maps import DeviceMaps
-from kai.controllers.pods.sharing.reserving import GpuUser, SharedDevices
+from kai.controllers.pods.sharing.gpu_group import GpuUser
+from kai.controllers.pods.sharing.reserving import SharedDevices
 from kai.controllers.pods.volumes import Volume, Volumes, volume_of
 from kai.controllers.unshown import BINDING
 from kai.controllers.verdicts import Event
@@ -142,8 +143,7 @@ class CarryingOut:
         return self.pods.in_doubt + self._binder.in_doubt
 
     def next_tick(self) -> float | None:
-        devices = self._devices.next_tick()
-        return earliest((self.pods.next_tick(), self._binder.next_tick(), devices))
+        return earliest((self.pods.next_tick(), self._binder.next_tick()))
 
     # ---- the planning thread ---------------------------------------------------------------------
 
@@ -200,8 +200,8 @@ class CarryingOut:
             without = (each for each in turn.without_effect if each.what == BINDING)
             for name, uid in [*_pods_gone(turn), *((each.name, each.uid) for each in without)]:
                 self._devices.pod_gone(name, uid)
-        for each in (self.pods, self._binder, self._devices):
-            each.tick()
+        self.pods.tick()
+        self._binder.tick()
         self._go_on()
         for write in turn.writes:
             plain = self.pods.groups.with_name(write)

@@ -19,8 +19,9 @@ from kai.api.writes import Outcome, Read, Result, Write
 from kai.controllers.courses import Courses
 from kai.controllers.pods.decisions import Binding
 from kai.controllers.pods.sharing.device_maps import DeviceMaps
+from kai.controllers.pods.sharing.gpu_group import GpuUser
 from kai.controllers.pods.sharing.reservation_pod import Reservations
-from kai.controllers.pods.sharing.reserving import GpuUser, SharedDevices
+from kai.controllers.pods.sharing.reserving import SharedDevices
 
 NAMESPACE = "kai-resource-reservation"
 STAMP = "2026-01-01T00:00:00Z"
@@ -234,8 +235,6 @@ class World:
         elif what < 0.92:
             process.decide(self.now, chance)
         else:
-            process.courses.now = self.now
-            process.devices.tick()
             process.go_on(self.now)
 
     def next(self, writes: list[Write]) -> int:
@@ -294,6 +293,6 @@ def test_no_state_remains_of_deleted_pods(seed: int) -> None:
     process = world.process
     assert world.server.pods == {}
     assert (len(process.devices), process.under_way, process.sent) == (0, 0, [])
-    kept = vars(process.devices).items()
+    kept = {**vars(process.devices), **vars(process.devices._groups)}.items()
     assert [name for name, each in kept if isinstance(each, (dict, set)) and each] == []
-    assert process.devices.next_tick() is None
+    assert process.courses.next() is None

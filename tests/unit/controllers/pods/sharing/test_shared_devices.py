@@ -9,8 +9,9 @@ import pytest
 from fakes.played import Reserving
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.pods.decisions import Binding
+from kai.controllers.pods.sharing.gpu_group import LOOK_AGAIN_S, GpuUser
 from kai.controllers.pods.sharing.reservation_pod import Reservations, reservation_name
-from kai.controllers.pods.sharing.reserving import LOOK_AGAIN_S, GpuUser, SharedDevices
+from kai.controllers.pods.sharing.reserving import SharedDevices
 from kai.controllers.unshown import READ_AFTER_S
 
 DONE = Outcome(Result.DONE, 201)
@@ -80,8 +81,7 @@ class Harness(Reserving):
         self.given = self.seen(self.now, read, found)
 
     def tick(self, now: float) -> None:
-        self.now = self.courses.now = now
-        self.devices.tick()
+        self.now = now
         self.go_on()
 
     def take_back(self, binding: Binding) -> None:
@@ -168,7 +168,7 @@ def test_a_reservation_without_an_answer_fails_only_its_own_pods() -> None:
     harness.give(binding("b", "fine"))
     harness.saw(reservation("fine", "GPU-2"))
     assert harness.ready == ["team/b"]
-    assert harness.devices.next_tick() == 40
+    assert harness.courses.next() == 40
     harness.tick(40)
     name = reservation_name("n1", "silent")
     assert harness.writes == [f"delete {NAMESPACE}/{name}"]
@@ -191,10 +191,10 @@ def test_the_timeout_starts_when_the_creation_is_sent() -> None:
     harness.tick(30)
     harness.give(binding("b"))
     harness.tick(60)
-    assert (harness.failed, harness.writes, harness.devices.next_tick()) == ([], [], None)
+    assert (harness.failed, harness.writes, harness.courses.next()) == ([], [], None)
     harness.answer(DONE, created)
     harness.saw(reservation())
-    assert harness.devices.next_tick() == 100
+    assert harness.courses.next() == 100
     harness.tick(99)
     assert harness.failed == []
     harness.tick(100)
@@ -238,16 +238,52 @@ def test_an_accepted_deletion_that_no_watch_shows_is_repeated() -> None:
         harness.tick(start + READ_AFTER_S)
         assert harness.writes == [DELETE]
     harness.gone(one)
-    assert harness.devices.next_tick() is None
+    assert harness.courses.next() is None
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Running"])
+def test_a_reservation_that_changes_while_it_is_deleted_is_not_deleted_twice(phase: str) -> None:
+    """Its program may report the device at that moment."""
+    harness = Harness(reservation(phase="Pending"))
+    assert harness.writes == [DELETE]
+    harness.saw(reservation(phase=phase, device="GPU-7"))
+    assert harness.writes == []
+    harness.give(binding())
+    assert harness.ready == [], "the device is about to be released"
+
+
+def test_a_creation_whose_answer_is_late_delays_no_deletion() -> None:
+    harness = Harness()
+    harness.give(binding())
+    created = harness.write
+    harness.saw(reservation(phase="Pending"))
+    harness.answer(LOST, created)
+    harness.take_back(binding())
+    assert harness.writes == [DELETE]
+    harness.tick(READ_AFTER_S - 1)
+    assert harness.writes == []
+
+
+def test_pods_that_wait_too_long_fail_while_nothing_may_be_deleted() -> None:
+    """Another process may lead: the reservation is deleted after all lists were read again."""
+    harness = Harness()
+    harness.give(binding())
+    harness.saw(reservation())
+    harness.devices.lead_again()
+    harness.tick(40)
+    assert harness.why.startswith("failed to reserve GPUs for pod <team/a>")
+    assert harness.writes == []
+    harness.saw()
+    assert harness.writes == [DELETE]
 
 
 def test_no_timer_is_left_once_all_pods_have_devices() -> None:
     harness = Harness()
     harness.give(binding("a"))
     harness.saw(reservation())
-    assert harness.devices.next_tick() == 40
+    assert harness.courses.next() == 40
     harness.saw(reservation(device="GPU-7"))
-    assert harness.devices.next_tick() is None
+    assert harness.courses.next() is None
 
 
 def test_the_timeout_of_a_removed_pod_does_not_affect_the_next() -> None:
@@ -255,10 +291,10 @@ def test_the_timeout_of_a_removed_pod_does_not_affect_the_next() -> None:
     first = binding("a")
     harness.give(first)
     harness.take_back(first)
-    assert harness.devices.next_tick() is None
+    assert harness.courses.next() is None
     harness.now = 39
     harness.give(binding("b"))
-    assert harness.devices.next_tick() == 79
+    assert harness.courses.next() == 79
 
 
 def test_a_pod_with_its_device_does_not_time_out() -> None:
@@ -382,6 +418,18 @@ def test_a_pod_that_is_gone_before_the_answer_to_its_binding_keeps_no_reservatio
     harness.saw(GpuUser("team/a"))
     harness.devices.pod_gone("team/b", "uid-b")
     harness.keep(binding("b"))
+    harness.go_on()
+    assert harness.writes == [DELETE]
+
+
+def test_a_pod_that_ends_before_the_answer_to_its_binding_keeps_no_reservation() -> None:
+    """Its reservation stayed until something else happened to its group."""
+    harness = Harness()
+    harness.give(binding())
+    harness.saw(reservation(device="GPU-7"))
+    harness.saw(consumer("a", phase="Succeeded"))
+    assert harness.writes == []
+    harness.keep(binding())
     harness.go_on()
     assert harness.writes == [DELETE]
 
