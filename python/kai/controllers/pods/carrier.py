@@ -78,6 +78,7 @@ class Carrier:
         if course.steps:
             await self.undo(course)
             course.is_shielded = False
+        course.lost = ""
         needed = [each for each in self._reservers if each.needs(binding)]
         pod = await Find(Read("Pod", binding.namespace, binding.own_name))
         if not _waits(pod, binding):
@@ -112,6 +113,8 @@ class Carrier:
             if outcome.result is Result.TAKEN_BACK:
                 course.has_changed = True
                 course.stage = Stage.BINDS if trouble.in_doubt else Stage.RESERVES
+                if course.lost and not trouble.in_doubt:
+                    raise Refused(course.lost)
             elif await self._is_bound(course, trouble, outcome):
                 return
 

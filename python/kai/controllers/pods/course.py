@@ -115,8 +115,8 @@ class Stage(Enum):
 class PodCourse(Course):
     """`steps`: those that have begun, in their order. `pod`: as read, in JSON, for later steps:
     with thousands of waiting pods that uses a tenth of the memory. `is_reserved`: all steps are
-    done. `has_changed`: its node changed since the decision. `is_gone`: its pod is gone. `over`:
-    once nothing of it is under way."""
+    done. `lost`: why something of it was lost. `has_changed`: its node changed since the decision.
+    `is_gone`: its pod is gone. `over`: once nothing of it is under way."""
 
     def __init__(self, binding: Binding) -> None:
         self.binding = binding
@@ -125,6 +125,7 @@ class PodCourse(Course):
         self.pod = ""
         self.is_reserved = self.has_changed = False
         self.is_gone = False
+        self.lost = ""
         self.over: Fact[None] = Fact()
 
     @property
@@ -140,8 +141,8 @@ class PodCourse(Course):
 
     def fail(self, why: str) -> None:
         """It loses what a step has reserved, or will not get it. Once the request was sent, that is
-        too late."""
-        self.is_reserved = False
+        too late; before, while it waits in a lane, it fails when the request is given back."""
+        self.is_reserved, self.lost = False, why
         if self.stage is Stage.RESERVES:
             self.courses.overtake(self, Refused(why))
 

@@ -441,6 +441,24 @@ def test_what_a_pod_loses_while_its_node_is_checked_fails_it() -> None:
     assert harness.kinds == ["delete selectedGPUGroups"]
 
 
+def test_what_a_pod_loses_while_its_request_waits_unsent_fails_it() -> None:
+    """The request was sent later, for a pod without its device."""
+    harness = reserved()
+    [course] = harness.played.pods._of.values()
+    course.fail("the device is gone")
+    harness.answer(Outcome(Result.TAKEN_BACK))
+    assert [why for _, why in harness.steps.failed] == ["the device is gone"]
+    assert "create binding" not in harness.kinds
+
+
+def test_what_a_pod_loses_after_its_request_was_sent_is_too_late() -> None:
+    harness = reserved()
+    [course] = harness.played.pods._of.values()
+    course.fail("the device is gone")
+    harness.answer()
+    assert [each.pod for each in harness.steps.bound] == ["team/a-0"]
+
+
 def test_in_a_new_term_earlier_decisions_are_neither_carried_out_nor_undone() -> None:
     harness = Harness()
     harness.begin(binding("a-0"), binding("a-1", number=8))
