@@ -25,6 +25,7 @@ import pytest
 
 import kai
 from kai.api import rules
+from kai.api.naming import naming
 from kai.errors import InvalidInputError, InvalidRequestError, KaiError, NotFoundError
 
 # Their __all__; without one, all that they define.
@@ -70,6 +71,11 @@ class Reader:
                 self.read(part, caught)
             return
         raised: Iterable[Any] = ()
+        if isinstance(node, ast.With) and (kind := self.named_by(node)):
+            for part in node.body:
+                self.read(part, (*caught, InvalidInputError, kind))
+            raised = [kind]
+            node = ast.Tuple([each.context_expr for each in node.items])
         if isinstance(node, ast.Raise) and node.exc is not None:
             raised = [self.made(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)]
         elif isinstance(node, ast.Call):
@@ -83,6 +89,13 @@ class Reader:
         )
         for inner in ast.iter_child_nodes(node):
             self.read(inner, caught)
+
+    def named_by(self, node: ast.With) -> type | None:
+        """The class of the exceptions that leave a block with `naming`."""
+        for each in (item.context_expr for item in node.items):
+            if isinstance(each, ast.Call) and self.value(each.func) is naming:
+                return self.classes(each.args[1])[0] if each.args[1:] else InvalidInputError
+        return None
 
     def classes(self, node: ast.expr | None) -> list[type]:
         parts = node.elts if isinstance(node, ast.Tuple) else [node] if node else []
@@ -209,6 +222,11 @@ def raises_again() -> None:
         raise
 
 
+def names_the_option(value: object) -> None:
+    with naming("--value", NotFoundError):
+        refuses(value)
+
+
 class Holder:
     def __init__(self) -> None:
         self.check()
@@ -228,6 +246,7 @@ def makes_a_holder() -> Holder:
         (documented, []),
         (hands_on, ["NotFoundError"]),
         (raises_again, ["InvalidInputError"]),
+        (names_the_option, ["NotFoundError"]),
         (makes_a_holder, ["InvalidRequestError"]),
     ],
 )

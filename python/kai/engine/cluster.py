@@ -28,6 +28,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from kai.api import defaults, files, keys, kinds, times
+from kai.api.naming import naming
 from kai.api.nearest import did_you_mean
 from kai.api.reading import at, mapping
 from kai.engine import arguments, edits, objects, overview, text
@@ -164,10 +165,8 @@ class Cluster:
             own_memory = cluster._tree.pop(_MEMORY, None) and _dump(snapshot[_MEMORY]).decode()
         cluster._memory = memory or own_memory or None
         if now is None and own_now:
-            try:
+            with naming("the snapshot's now"):
                 cluster._now_ns = times.to_ns(own_now)
-            except InvalidInputError as error:
-                raise InvalidInputError(f"the snapshot's now: {error}") from None
         return cluster
 
     @classmethod

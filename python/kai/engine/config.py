@@ -16,9 +16,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypedDict
 
 from kai.api import documents, files
+from kai.api.naming import naming
 from kai.api.spelling import camel_name
 from kai.engine import shards
-from kai.errors import InvalidConfigError, InvalidInputError
+from kai.errors import InvalidConfigError
 
 # Names for type checkers; a test compares them with those of the compiled core.
 Action = Literal["allocate", "consolidation", "reclaim", "preempt", "stalegangeviction"]
@@ -195,22 +196,16 @@ def config_json(config: ConfigSource) -> str:
         text = str(config) if _is_text(config) else None
         if text is None:
             name = os.fspath(config)
-            try:
+        with naming(name, InvalidConfigError):
+            if text is None:
                 text = documents.decode(files.read(config))
-            except InvalidInputError as error:
-                raise InvalidConfigError(f"{name}: {error}") from None
-        try:
             value = documents.read_value(text)
-        except InvalidInputError as error:
-            raise InvalidConfigError(f"{name}: {error}") from None
         value = {} if value is None else value
     if isinstance(value, Mapping) and value.get("kind") == "ConfigMap":
         return config_json(_from_config_map(name, value))
     if isinstance(value, Mapping) and value.get("kind") == "SchedulingShard":
-        try:
+        with naming(name, InvalidConfigError):
             value = shards.configuration(value.get("spec") or {})
-        except InvalidConfigError as error:
-            raise InvalidConfigError(f"{name}: {error}") from None
     if not isinstance(value, Mapping):
         raise InvalidConfigError(f"{name}: is a {type(value).__name__}, not a mapping")
     try:

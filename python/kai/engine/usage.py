@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kai.api import documents, files, times
+from kai.api.naming import naming
 from kai.api.nearest import did_you_mean
 from kai.errors import InvalidInputError
 
@@ -41,10 +42,8 @@ def rows_of(usage: Mapping[str, Any], name: str = "usage") -> Rows:
 def read(path: str | os.PathLike[str]) -> Mapping[str, Any]:
     """The content of a usage file. Raises InvalidInputError if it cannot be read."""
     name = os.fspath(path)
-    try:
+    with naming(name):
         value = documents.read_value(documents.decode(files.read(path)))
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{name}: {error}") from None
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"{name}: is a {type(value).__name__}, not a mapping of queues")
     return value
@@ -107,10 +106,8 @@ def _amount(value: Any, where: str) -> float:
 
 
 def _time(value: Any, where: str) -> int:
-    try:
+    with naming(where):
         return times.to_ns(value)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{where}: {error}") from None
 
 
 def _check_members(given: Mapping[str, Any], known: Sequence[str], where: str) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kai.api.naming import naming
 from kai.api.nearest import did_you_mean
 from kai.engine.windows import OF_WINDOW, Window, any_seconds, window_of
 from kai.errors import InvalidInputError
@@ -84,7 +85,5 @@ def unknown(given: Mapping[str, Any], known: tuple[str, ...], where: str) -> lis
 
 def _seconds(params: Mapping[str, Any], name: str, where: str) -> float:
     text = text_of(params, name, "", f"{where}: ")
-    try:
+    with naming(f"{where}: {name}"):
         return any_seconds(text)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{where}: {name}: {error}") from None

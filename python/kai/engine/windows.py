@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kai.api import extras, times
 from kai.api.durations import go_seconds, prometheus_seconds
+from kai.api.naming import naming
 from kai.api.nearest import did_you_mean
 from kai.errors import InvalidInputError
 
@@ -118,10 +119,8 @@ def window_of(params: Mapping[str, Any], name: str) -> Window:
             return
         if not isinstance(value, str):
             raise InvalidInputError(f"{name}: {member}: is not a string: {value!r}")
-        try:
+        with naming(f"{name}: {member}"):
             given[to] = parse(value)
-        except InvalidInputError as error:
-            raise InvalidInputError(f"{name}: {member}: {error}") from None
 
     read("windowSize", "size", prometheus_seconds)
     read("halfLifePeriod", "half_life", any_seconds)
@@ -134,10 +133,8 @@ def window_of(params: Mapping[str, Any], name: str) -> Window:
             f"{name}: windowType: is {', '.join(IN_CONFIG[:-1])} or {IN_CONFIG[-1]}, not"
             f" {given['kind']!r}{hint}"
         )
-    try:
+    with naming(name):
         return Window(**given)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{name}: {error}") from None
 
 
 def any_seconds(text: str) -> float:

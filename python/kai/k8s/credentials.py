@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from kai.api.documents import decode
+from kai.api.naming import naming
 from kai.api.times import to_ns
 from kai.api.visible import visible
 from kai.errors import InvalidInputError, UnreachableError
@@ -79,10 +80,8 @@ class Credentials:
             self.generation += 1
 
     def _read(self, field: str, material: Material) -> bytes:
-        try:
+        with naming(f"{self._access.source}: {field}"):
             return material.read()
-        except InvalidInputError as error:
-            raise InvalidInputError(f"{self._access.source}: {field}: {error}") from None
 
     def _token_of(self, file: Path) -> str:
         """The token of a file; the previous token while the file is being replaced."""

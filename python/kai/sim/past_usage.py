@@ -16,6 +16,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
+from kai.api.naming import naming
 from kai.engine import config as configuration
 from kai.engine.config import ConfigSource
 from kai.engine.usage_params import MEMBERS, OF_DB, UsageParams, mapping_of, text_of, unknown
@@ -49,7 +50,7 @@ def params_in(config: ConfigSource | None) -> UsageParams | None:
     given = json.loads(text).get("usageDBConfig") if text else None
     if not given:
         return None
-    try:
+    with naming("usageDBConfig", InvalidConfigError):
         db = mapping_of(given, "it")
         client = text_of(db, "clientType", "")
         if not client:
@@ -58,8 +59,6 @@ def params_in(config: ConfigSource | None) -> UsageParams | None:
             known = " ".join(CLIENTS)
             raise InvalidInputError(f"unknown client type: {client}, supported types: [{known}]")
         params = UsageParams.of(db.get("usageParams"))
-    except InvalidInputError as error:
-        raise InvalidConfigError(f"usageDBConfig: {error}") from None
     return replace(params, warnings=(*unknown(db, OF_DB, ""), *params.warnings))
 
 

@@ -11,6 +11,7 @@ import urllib.request
 from http.client import HTTPException
 from urllib.parse import urlsplit, urlunsplit
 
+from kai.api.naming import naming
 from kai.errors import InvalidInputError, UnreachableError
 from kai.snapshot import archive
 
@@ -38,10 +39,8 @@ def fetch(url: str) -> bytes:
         raise InvalidInputError(f"{address}: {error.code}: {message or error.reason}") from None
     except (OSError, HTTPException) as error:
         raise UnreachableError(f"{address}: {_why(error)}") from None
-    try:
+    with naming(f"{address}: the answer"):
         found = archive.find_snapshot(archive.unpack(data).data)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{address}: the answer: {error}") from None
     if found is None:
         raise InvalidInputError(f"{address}: the answer is not a snapshot")
     return data

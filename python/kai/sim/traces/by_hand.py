@@ -20,6 +20,7 @@ from typing import Any
 
 from kai.api.documents import plain_scalar
 from kai.api.durations import duration_text
+from kai.api.naming import naming
 from kai.api.nearest import did_you_mean
 from kai.errors import InvalidInputError
 from kai.sim.past_usage import params_of
@@ -76,10 +77,8 @@ def of_yaml(
     } or dict(PRIORITY_CLASSES)
     rows = list(_jobs(page, queues, classes))
     rows.sort(key=lambda job: job.arrival_s)
-    try:
+    with naming(file):
         jobs = Jobs.of(rows)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{file}: {error}") from None
     return Workload(
         jobs=jobs,
         queues=queues,
