@@ -1,9 +1,12 @@
-"""Decorators for options that several commands have."""
+"""Decorators for options that several commands have, and the options of a command line."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -17,3 +20,13 @@ def added(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
         return command
 
     return add
+
+
+def given_options() -> dict[str, str]:
+    """The options on the current command line, by the names of their parameters."""
+    context = click.get_current_context()
+    return {
+        name: each.opts[0]
+        for each in context.command.params
+        if (name := each.name) and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }

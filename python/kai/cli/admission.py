@@ -29,6 +29,7 @@ configurations, and keeps the certificates in a Secret. All replicas answer.
 
 KINDS = tuple(dict.fromkeys(each.kind for each in webhooks.WEBHOOKS))
 DAY_S = 24 * 3600.0
+OF_RULES = ("scheduler", "sharing", "hami", "blocks_devices", "runtime_class", "as_kai")
 
 
 def policies(_: click.Context, option: click.Parameter, text: str | None) -> dict[str, str]:
@@ -66,6 +67,7 @@ def days(_: click.Context, option: click.Parameter, number: float) -> float:
 )
 @click.option(
     "--scheduler-name",
+    "scheduler",
     metavar="NAME",
     default=keys.SCHEDULER_NAME,
     show_default=True,
@@ -153,25 +155,10 @@ def command(
 
 
 def options_in(
-    *,
-    namespace: str,
-    scheduler_name: str,
-    sharing: bool,
-    runtime_class: str,
-    hami: bool,
-    blocks_devices: bool,
-    refuse: frozenset[str],
-    warn: frozenset[str],
-    as_kai: bool,
-    policies: dict[str, str],
-    service: str,
-    secret: str,
-    days: float,
-    webhook_address: str,
-    listen: str,
+    *, refuse: frozenset[str], warn: frozenset[str], days: float, **members: Any
 ) -> AdmissionOptions:
-    """The options of the webhooks, from the parameters of the command. Raises UsageError and
-    KaiError for values that cannot be used."""
+    """The options of the webhooks, from the parameters of the command: `members` are those of Rules
+    and of AdmissionOptions. Raises UsageError and KaiError for values that cannot be used."""
     from kai.api.extras import need_cluster_extra
     from kai.api.names import problem_of_label, problem_of_name
     from kai.errors import InvalidInputError
@@ -181,33 +168,15 @@ def options_in(
     from kai.service.admission import AdmissionOptions
     from kai.service.pages import addresses_in
 
-    webhook_address = checked_address(webhook_address)
+    members["webhook_address"] = checked_address(members["webhook_address"])
     for option, name, problem in (
-        ("--namespace", namespace, problem_of_label),
-        ("--service-name", service, problem_of_label),
-        ("--secret-name", secret, problem_of_name),
+        ("--namespace", members["namespace"], problem_of_label),
+        ("--service-name", members["service"], problem_of_label),
+        ("--secret-name", members["secret"], problem_of_name),
     ):
         if why := problem(name):
             raise InvalidInputError(f"{option}: {why}")
-    if listen:
-        addresses_in("--listen-address", listen)
-    rules = rules_of(
-        refuse,
-        warn,
-        scheduler=scheduler_name,
-        sharing=sharing,
-        hami=hami,
-        blocks_devices=blocks_devices,
-        runtime_class=runtime_class,
-        as_kai=as_kai,
-    )
-    return AdmissionOptions(
-        rules=rules,
-        namespace=namespace,
-        webhook_address=webhook_address,
-        listen=listen,
-        service=service,
-        secret=secret,
-        policies=policies,
-        lifetime_s=days * DAY_S,
-    )
+    if members["listen"]:
+        addresses_in("--listen-address", members["listen"])
+    rules = rules_of(refuse, warn, **{name: members.pop(name) for name in OF_RULES})
+    return AdmissionOptions(rules=rules, lifetime_s=days * DAY_S, **members)

@@ -8,7 +8,7 @@ import click
 
 from kai.cli.failures import ANSWER_IS_NO, DONE
 from kai.cli.virtual import FORMATS, life, life_options, seconds, workload
-from kai.cli.work import policy_option
+from kai.cli.work import as_kai_option, policy_option
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -61,9 +61,7 @@ Examples:
 )
 @life_options
 @click.option("--processes", type=click.IntRange(1), help="Parallel simulations [number of cores].")
-@click.option(
-    "--as-kai", is_flag=True, help="Decide exactly as KAI does, including its known errors."
-)
+@as_kai_option
 @click.option("--strict", is_flag=True, help="Exit with 2 for unknown names in configurations.")
 @click.option("--html", metavar="FILE", help="Write an HTML report, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of the table.")
@@ -92,12 +90,15 @@ def command(base: str, variant: str, **given: Any) -> int:
     Exit status: 1 if VARIANT is worse in the primary metric or leaves more undone,
     else 0.
     """
+    from kai.api import files
+    from kai.api.naming import naming
     from kai.cli.work import Warner
 
     warn = Warner()
     done = _compared(base, variant, given, warn)
     if given["html"] is not None:
-        _write(given["html"], done)
+        with naming(f"--html: {given['html']}"):
+            files.write(given["html"], done.to_html().encode())
     if given["as_json"]:
         click.echo(done.to_json())
     else:
@@ -198,12 +199,3 @@ def _stem(file: str) -> str:
     from pathlib import Path
 
     return Path(file).name
-
-
-def _write(file: str, done: Comparison) -> None:
-    from kai.api import files
-
-    try:
-        files.write(file, done.to_html().encode())
-    except OSError as error:
-        raise InvalidInputError(f"--html: {file}: {files.why_unreadable(error)}") from None

@@ -9,6 +9,7 @@ import click
 
 from kai.cli import Suggesting
 from kai.cli.failures import DONE
+from kai.cli.work import Warner, as_kai_option, named
 
 
 @click.group("config", cls=Suggesting)
@@ -29,9 +30,7 @@ Examples:
 )
 @click.argument("source", metavar="[INPUT]", required=False)
 @click.option("--config", metavar="FILE", help="Scheduler configuration (YAML or JSON).")
-@click.option(
-    "--as-kai", is_flag=True, help="Decide exactly as KAI does, including its known errors."
-)
+@as_kai_option
 @click.option("--strict", is_flag=True, help="Exit with 2 for unknown names.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of YAML.")
 def show(source: str | None, config: str | None, as_kai: bool, strict: bool, as_json: bool) -> int:
@@ -41,7 +40,6 @@ def show(source: str | None, config: str | None, as_kai: bool, strict: bool, as_
     and switches. INPUT is a snapshot: its own configuration is used unless
     --config is given. Unknown names are reported on standard error.
     """
-    from kai.cli.work import Warner, named
     from kai.engine import config as configuration
     from kai.snapshot import load
 

@@ -33,6 +33,7 @@ def command(save: str | None) -> int:
     and its output is always the same.
     """
     from kai.api import times
+    from kai.api.naming import naming
     from kai.cli.show import Page
     from kai.engine import report
     from kai.engine.cluster import Cluster
@@ -62,7 +63,8 @@ def command(save: str | None) -> int:
     page.heading(f"Why does {WAITING} wait?")
     page.paragraph(plan.why(WAITING))
     if save is not None:
-        _save(cluster, save)
+        with naming(f"--save: {save}"):
+            cluster.save(save)
     page.heading("Try next")
     page.verbatim(f"  {line}" for line in _try_next(save))
     return DONE
@@ -111,16 +113,6 @@ _STEPS: tuple[tuple[str, Callable[[Cluster, str], Cluster]], ...] = (
 
 def _in_lines(message: str) -> str:
     return message.replace("\n", "\n  ")
-
-
-def _save(cluster: Cluster, path: str) -> None:
-    from kai.api.files import why_unreadable
-    from kai.errors import InvalidInputError
-
-    try:
-        cluster.save(path)
-    except OSError as error:
-        raise InvalidInputError(f"--save: {path}: {why_unreadable(error)}") from None
 
 
 def _try_next(saved: str | None) -> list[str]:

@@ -9,9 +9,10 @@ import click
 from kai.cli.connecting import cluster_options, scheduler_options
 from kai.cli.failures import DONE
 from kai.cli.output import Answer, Answers, output_options
+from kai.cli.work import as_kai_option, patiently, planning_options_in
 
 if TYPE_CHECKING:
-    from kai.engine.text import Table
+    from kai.controllers.planning.options import PlanningOptions
     from kai.live.explaining.pod_layers import PodReport
 
 
@@ -32,9 +33,7 @@ For a pod group in a file, use: kai plan FILE --explain GROUP
 )
 @cluster_options
 @scheduler_options
-@click.option(
-    "--as-kai", is_flag=True, help="Decide exactly as KAI does, including its known errors."
-)
+@as_kai_option
 @click.option(
     "--config",
     metavar="FILE",
@@ -72,30 +71,24 @@ def command(
         raise click.UsageError(f"{pod!r} already has a namespace: leave out --namespace")
     answers = Answers(form)
     name = f"{namespace}/{pod}" if namespace else pod
-    answers.write(_answer(_read(name, kubeconfig, context, options)))
+    answers.write(_answer(_read(name, kubeconfig, context, planning_options_in(options))))
     return DONE
 
 
 def _read(
-    pod: str, kubeconfig: str | None, context: str | None, options: dict[str, Any]
+    pod: str, kubeconfig: str | None, context: str | None, options: PlanningOptions
 ) -> PodReport:
     import asyncio
 
     from kai.api.extras import need_cluster_extra
-    from kai.cli.work import named, patiently
-    from kai.controllers.planning.options import PlanningOptions
 
     need_cluster_extra()
     from kai.k8s.client import Client
     from kai.live.explaining import pod_facts, pod_layers
 
-    if options["config"] is not None:
-        options["config"] = named("--config", options["config"])
-    chosen = PlanningOptions(**options)
-
     async def read() -> pod_facts.PodFacts:
         async with await Client.connect(kubeconfig, context) as client:
-            return await pod_facts.read(client, chosen, pod)
+            return await pod_facts.read(client, options, pod)
 
     return pod_layers.report_of(patiently("reading", lambda: asyncio.run(read())))
 
@@ -103,12 +96,9 @@ def _read(
 def _answer(report: PodReport) -> Answer:
     from kai.live.explaining import pod_layers
 
-    def tables() -> list[Table]:
-        return pod_layers.tables_of(report.layers)
-
     return Answer(
         heading=lambda: f"{report.facts.name} at {report.to_dict()['now']}",
-        tables=tables,
+        tables=lambda: pod_layers.tables_of(report.layers),
         data=report.to_dict,
         rows=lambda: ({"input": None, **row} for row in pod_layers.rows_of(report.layers)),
         columns=("layer", "name", "value"),

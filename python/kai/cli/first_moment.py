@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kai.api import extras
+from kai.api.naming import naming
 from kai.cli.adding import added
 from kai.cli.connecting import cluster_options
-from kai.cli.virtual import workload
+from kai.cli.virtual import needs_numpy, workload
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -107,13 +107,9 @@ def _first_moment(cluster: Cluster, options: dict[str, Any]) -> Workload:
     try:
         from kai.sim.first_moment import Remaining, workload_of
     except ModuleNotFoundError as error:
-        if error.name != "numpy":
-            raise
-        raise InvalidInputError(extras.needed("kai simulate", "numpy")) from None
-    try:
+        raise needs_numpy("simulate", error) from None
+    with naming("--remaining"):
         remaining = Remaining.parse(options["remaining"] or "forever")
-    except InvalidInputError as error:
-        raise InvalidInputError(f"--remaining: {error}") from None
     return workload_of(cluster, remaining=remaining, seed=options["seed"])
 
 

@@ -170,6 +170,10 @@ def _found(
     read: dict[str, File], check: _Check, *, fix: bool, count: bool
 ) -> tuple[dict[str, list[Located]], int]:
     """The findings of each file, after fixes if `fix`, and the number of possible fixes."""
+    from kai.api import files
+    from kai.api.naming import naming
+    from kai.linting import text
+
     fixable = 0
     found = {}
     for name, file in read.items():
@@ -180,9 +184,10 @@ def _found(
         if not fix:
             fixable += changes
         elif changes:
-            _write(name, corrected)
+            with naming(name):
+                files.write(name, corrected.encode())
             print_error(f"{name}: {changes} corrected")
-            found[name] = check.of(_parsed(corrected))
+            found[name] = check.of(text.read(corrected))
     return found, fixable
 
 
@@ -228,12 +233,6 @@ def _names(given: str, exclude: Sequence[str]) -> tuple[list[str], bool]:
         if not passed_over and file.is_file():
             found.append(str(file))
     return found, True
-
-
-def _parsed(content: str) -> File:
-    from kai.linting import text
-
-    return text.read(content)
 
 
 # ---- output --------------------------------------------------------------------------------------
@@ -312,13 +311,3 @@ def _read(name: str) -> File:
     from kai.linting import text
 
     return text.read(documents.decode(files.read(name)))
-
-
-def _write(name: str, content: str) -> None:
-    from kai.api import files
-    from kai.errors import InvalidInputError
-
-    try:
-        files.write(name, content.encode())
-    except OSError as error:
-        raise InvalidInputError(f"{name}: {files.why_unreadable(error)}") from None

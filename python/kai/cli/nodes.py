@@ -132,16 +132,12 @@ class _Class:
         on = text.count(len(self.nodes), "node")
         if not self.gpus_each:
             return f"no GPUs: {on}"
-        each = f"{self.product or 'GPUs without a product label'}, {self._each()} each"
+        each = text.count(self.gpus_each, "GPU")
+        each = f"{self.product or 'GPUs without a product label'}, {each} each"
         sums = self.to_dict()
         free = f"{text.number(sums['free_gpus'])} of {text.count(sums['gpus'], 'GPU')} free on {on}"
         whole = sums["whole_nodes"]
         return f"{each}: {free}" + (f", {text.number(whole)} of them whole" if whole else "")
-
-    def _each(self) -> str:
-        from kai.engine import text
-
-        return text.count(self.gpus_each, "GPU")
 
 
 def _products(cluster: Cluster) -> dict[str, str]:

@@ -11,7 +11,7 @@ import click
 from kai.cli.failures import ANSWER_IS_NO
 from kai.cli.output import Answer, Answers
 from kai.cli.work import PlanArguments, Warner, planning_options
-from kai.errors import InvalidInputError, NotFoundError
+from kai.errors import NotFoundError
 
 if TYPE_CHECKING:
     from kai.engine.fragmentation import Fragmentation
@@ -174,12 +174,11 @@ def _scores(plan: Plan, pod: str, *, at_start: bool, wide: bool) -> Answer:
 
 def _save_trace(plans: list[tuple[str | None, Mapping[str, Phase]]], file: str) -> None:
     from kai.api import files
+    from kai.api.naming import naming
     from kai.engine.timing import trace_of
 
-    try:
+    with naming(f"--trace: {file}"):
         files.write(file, json.dumps(trace_of(plans)).encode())
-    except OSError as error:
-        raise InvalidInputError(f"--trace: {file}: {files.why_unreadable(error)}") from None
 
 
 def _explanation(plan: Plan, given: str, explanation: str) -> dict[str, Any]:

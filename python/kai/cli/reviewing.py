@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from kai.api import webhooks
-from kai.cli.adding import added
+from kai.cli.adding import added, given_options
 
 if TYPE_CHECKING:
     from kai.controllers.admission import Rules
@@ -89,17 +88,13 @@ def webhooks_in(options: dict[str, Any]) -> AdmissionOptions | None:
 
     Raises UsageError and InvalidInputError for values that cannot be used.
     """
-    context = click.get_current_context()
     wanted = options.pop("webhooks")
-    taken = {}
-    for name in ("webhook_url", "runtime_class", "blocks_devices", "refuse", "warn"):
-        taken[name] = options.pop(name)
-    address = options.pop("webhook_address")
+    names = ("webhook_url", "webhook_address", "runtime_class", "blocks_devices", "refuse", "warn")
+    taken = {name: options.pop(name) for name in names}
     if not wanted:
-        for each in context.command.params:
-            source = context.get_parameter_source(each.name or "")
-            if each.name in (*taken, "webhook_address") and source is ParameterSource.COMMANDLINE:
-                raise click.UsageError(f"{each.opts[0]} is for --webhooks")
+        for name, option in given_options().items():
+            if name in taken:
+                raise click.UsageError(f"{option} is for --webhooks")
         return None
     if options["shadow"]:
         raise click.UsageError(
@@ -120,7 +115,7 @@ def webhooks_in(options: dict[str, Any]) -> AdmissionOptions | None:
             as_kai=options["as_kai"],
         ),
         namespace=options["namespace"],
-        webhook_address=checked_address(address),
+        webhook_address=checked_address(taken["webhook_address"]),
         policies=dict.fromkeys((each.kind for each in webhooks.WEBHOOKS), "Ignore"),
         url="" if taken["webhook_url"] is None else checked_url(taken["webhook_url"]),
         drain_s=TRIAL_DRAIN_S,

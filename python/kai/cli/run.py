@@ -19,7 +19,7 @@ from kai.cli.kai_flags import (
 )
 from kai.cli.reviewing import trial_options, webhooks_in
 from kai.cli.sharing import sharing_options
-from kai.cli.work import policies_in, policy_option
+from kai.cli.work import as_kai_option, policies_in, policy_option
 
 if TYPE_CHECKING:
     from kai.service.admission import AdmissionOptions
@@ -102,9 +102,7 @@ class _Run(click.Command):
     metavar="FILE",
     help="Scheduler configuration, in the format of KAI's --scheduler-conf.",
 )
-@click.option(
-    "--as-kai", is_flag=True, help="Decide exactly as KAI does, including its known errors."
-)
+@as_kai_option
 @policy_option
 @click.option(
     "--allow-python-policies",
@@ -170,6 +168,7 @@ class _Run(click.Command):
 )
 @click.option(
     "--schedule-period",
+    "min_period",
     type=Seconds(min=0),
     help="Minimum seconds from the end of one cycle to the next.",
 )
@@ -241,15 +240,7 @@ def command(
 
 
 def options_in(
-    *,
-    roles: tuple[str, ...],
-    schedule_period: float | None,
-    lease_seconds: float | None,
-    renew_seconds: float | None,
-    retry_seconds: float | None,
-    policy: tuple[str, ...],
-    plugins: dict[str, Any],
-    **options: Any,
+    *, roles: tuple[str, ...], policy: tuple[str, ...], plugins: dict[str, Any], **options: Any
 ) -> tuple[Options, AdmissionOptions | None]:
     """The options of the roles and of the webhooks, from the parameters of the command, in its
     context. Raises UsageError and KaiError for values that cannot be used."""
@@ -260,13 +251,9 @@ def options_in(
         if name in roles:
             raise click.UsageError(f"{name} is not a role: run it alone, as 'kai run {name}'")
     need_cluster_extra()
-    given = {
-        "min_period": schedule_period,
-        "lease_seconds": lease_seconds,
-        "renew_seconds": renew_seconds,
-        "retry_seconds": retry_seconds,
-    }
-    options |= {name: value for name, value in given.items() if value is not None}
+    for name in ("min_period", "lease_seconds", "renew_seconds", "retry_seconds"):
+        if options[name] is None:
+            del options[name]
     options |= plugins
     options["policies"] = policies_in(policy)
     options["params"] = parameters_of(options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -177,10 +178,7 @@ def command(
         "pod": built.pod,
         "cluster_objects": list(built.cluster_objects),
         "placement": built.placement,
-        "unsupported": [
-            {"setting": each.setting, "reason": each.reason, "workaround": each.workaround}
-            for each in built.unsupported
-        ],
+        "unsupported": [asdict(each) for each in built.unsupported],
         "warnings": list(built.warnings),
     }
     _write(_plain(parts if shown == "all" else parts[shown or "settings"]), form, shown)

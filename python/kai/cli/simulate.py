@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kai.cli.adding import given_options
 from kai.cli.failures import DONE, print_error
 from kai.cli.first_moment import beginning, first_moment_options, is_live
 from kai.cli.virtual import FORMATS, life, life_options, needs_numpy, seconds, warm_up
-from kai.cli.work import policy_option
-from kai.errors import InvalidInputError
+from kai.cli.work import as_kai_option, policy_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,9 +51,7 @@ Examples:
     "--cluster", metavar="FILE", help="Nodes and queues to use instead of the workload's own."
 )
 @click.option("--config", metavar="FILE", help="Scheduler configuration, as for kai plan.")
-@click.option(
-    "--as-kai", is_flag=True, help="Decide exactly as KAI does, including its known errors."
-)
+@as_kai_option
 @policy_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of random times.")
 @life_options
@@ -243,17 +241,12 @@ OF_TIME_BASED = ("time_based", "as_kai", "out", "html", "as_json")
 def _time_based(file: str, options: dict[str, Any]) -> int:
     import sys
 
-    from click.core import ParameterSource
-
     from kai.cli.work import named
     from kai.sim import time_based
 
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        name = str(parameter.name)
-        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if is_given and name not in OF_TIME_BASED:
-            raise click.UsageError(f"{parameter.opts[0]} and --time-based exclude each other")
+    for name, option in given_options().items():
+        if name not in OF_TIME_BASED:
+            raise click.UsageError(f"{option} and --time-based exclude each other")
     given = _read_by("--time-based", file, time_based.read_input)
     try:
         timeline = time_based.run(given, as_kai=options["as_kai"], progress=True)
@@ -273,11 +266,10 @@ def _time_based(file: str, options: dict[str, Any]) -> int:
 def _read_by(option: str, file: str, read: Callable[[str], Any]) -> Any:
     """Applies `read` to the text of a file or of standard input. Raises InvalidInputError."""
     from kai.api import documents, files
+    from kai.api.naming import naming
     from kai.cli.work import named
 
     source = file if file == "-" else named(option, file)
     name = "standard input" if file == "-" else str(Path(file))
-    try:
+    with naming(name):
         return read(documents.decode(files.read(source)))
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{name}: {error}") from None

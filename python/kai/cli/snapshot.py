@@ -8,8 +8,10 @@ import click
 
 from kai.cli.connecting import cluster_options, scheduler_options
 from kai.cli.failures import DONE
+from kai.cli.work import Warner, patiently, planning_options_in
 
 if TYPE_CHECKING:
+    from kai.controllers.planning.options import PlanningOptions
     from kai.engine.cluster import Cluster
 
 EPILOG = """\b
@@ -54,12 +56,11 @@ def command(
     not show yet, and promised placements.
     """
     from kai.api import files
-    from kai.cli.work import patiently
 
     if not out.endswith(".zip"):
         raise click.UsageError(f"--out: {out!r} does not end in .zip")
     if url is None:
-        _read(kubeconfig, context, options).save(out)
+        _read(kubeconfig, context, planning_options_in(options)).save(out)
         return DONE
     if kubeconfig is not None or context is not None:
         raise click.UsageError(
@@ -71,18 +72,13 @@ def command(
     return DONE
 
 
-def _read(kubeconfig: str | None, context: str | None, options: dict[str, Any]) -> Cluster:
+def _read(kubeconfig: str | None, context: str | None, options: PlanningOptions) -> Cluster:
     """Reads all objects of a cluster; warns on standard error about those that it cannot read."""
-    from kai.cli.work import Warner, named, patiently
-    from kai.controllers.planning.options import PlanningOptions
     from kai.live.connecting import read_once
 
-    if options["config"] is not None:
-        options["config"] = named("--config", options["config"])
-    chosen = PlanningOptions(**options)
     cluster = patiently(
         "reading",
-        lambda: read_once(kubeconfig=kubeconfig, context=context, options=chosen, objects=True),
+        lambda: read_once(kubeconfig=kubeconfig, context=context, options=options, objects=True),
     )
     Warner()(*cluster._warnings())
     return cluster

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kai.cli.failures import ANSWER_IS_NO, BAD_INPUT, DONE, print_error
+from kai.cli.work import as_kai_option, error_console
 
 if TYPE_CHECKING:
     from kai.cli.show import Page
@@ -32,9 +33,7 @@ Examples:
 """,
 )
 @click.argument("cases", metavar="CASES...", nargs=-1)
-@click.option(
-    "--as-kai", is_flag=True, help="Decide exactly as KAI does, including its known errors."
-)
+@as_kai_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
     "--area",
@@ -98,8 +97,6 @@ def _with_progress(results: Iterable[Result], total: int) -> Iterator[Result]:
         yield from results
         return
     from rich.progress import Progress
-
-    from kai.cli.work import error_console
 
     start = time.monotonic()
     with Progress(console=error_console(), transient=True) as progress:

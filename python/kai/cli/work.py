@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kai.api.naming import naming
 from kai.cli.adding import added
 from kai.cli.connecting import cluster_options
 from kai.cli.failures import BAD_INPUT, DONE, THREAD_NAME, print_error
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from kai.controllers.planning.options import PlanningOptions
     from kai.engine.cluster import Cluster
     from kai.engine.plan import Plan
     from kai.policy import Policy
@@ -69,10 +71,8 @@ class PlanArguments:
         from kai.engine.scheduler import Scheduler
 
         if self.now is not None:
-            try:
+            with naming("--now"):
                 times.to_ns(self.now)
-            except InvalidInputError as error:
-                raise InvalidInputError(f"--now: {error}") from None
         config = None if self.config is None else named("--config", self.config)
         usage = None if self.usage is None else self._usage_in(named("--usage", self.usage))
         scheduler = Scheduler(config, as_kai=self.as_kai, policies=policies_in(self.policy))
@@ -97,10 +97,8 @@ class PlanArguments:
         from kai.api import times
         from kai.engine import usage
 
-        try:
+        with naming("--usage"):
             content = usage.read(file)
-        except InvalidInputError as error:
-            raise InvalidInputError(f"--usage: {error}") from None
 
         def give(cluster: Cluster) -> object:
             clock_ns = time.time_ns()
@@ -126,6 +124,9 @@ class PlanArguments:
             yield from read(self.inputs, now=self.now)
 
 
+as_kai_option = click.option(
+    "--as-kai", is_flag=True, help="Decide exactly as KAI does, including its known errors."
+)
 policy_option = click.option(
     "--policy",
     metavar="FILE.py",
@@ -140,10 +141,9 @@ def policies_in(files: Iterable[str], option: str = "--policy") -> tuple[Policy,
     for file in files:
         from kai.policy import load
 
-        try:
-            found.extend(load(named(option, file)))
-        except InvalidConfigError as error:
-            raise InvalidConfigError(f"{option}: {error}") from error.__cause__
+        path = named(option, file)
+        with naming(option, InvalidConfigError):
+            found.extend(load(path))
     return tuple(found)
 
 
@@ -158,9 +158,7 @@ _PLANNING_OPTIONS = added(
     click.option("--strict", is_flag=True, help=STRICT),
     policy_option,
     click.option("--usage", metavar="FILE", help="Past usage of the queues."),
-    click.option(
-        "--as-kai", is_flag=True, help="Decide exactly as KAI does, including its known errors."
-    ),
+    as_kai_option,
     click.option("--now", metavar="TIME", help="Time of the cycle, RFC 3339 [the current time]."),
     click.option(
         "--live", is_flag=True, help="Read a live cluster instead of files; nothing is written."
@@ -178,6 +176,14 @@ def planning_options(command: Callable[..., int]) -> Callable[..., int]:
         return command(PlanArguments(**arguments), **given)
 
     return _PLANNING_OPTIONS(with_arguments)
+
+
+def planning_options_in(options: dict[str, Any]) -> PlanningOptions:
+    """The options of a command as members of PlanningOptions, with the path of `--config`."""
+    from kai.controllers.planning.options import PlanningOptions
+
+    config = options.pop("config")
+    return PlanningOptions(config=None if config is None else named("--config", config), **options)
 
 
 def answering_plans(answer: Callable[[Cluster, Plan, Answers], Answer]) -> Callable[..., int]:
