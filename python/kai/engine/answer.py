@@ -89,14 +89,8 @@ class Answer:
         from kai.engine.kept import KeptPlan
 
         kept = KeptPlan.of(self._compiled, second(self.now))
-        return _unpickled, (
-            type(self),
-            kept,
-            self.input,
-            self._now_ns,
-            self.rejected,
-            self.warnings,
-        )
+        beside = {name: getattr(self, name) for name in ("input", "rejected", "warnings")}
+        return _unpickled, (type(self), kept, {**beside, "now_ns": self._now_ns})
 
     @property
     def now(self) -> datetime:
@@ -318,17 +312,8 @@ class Answer:
         )
 
 
-def _unpickled(
-    plan: type[Answer],
-    kept: KeptPlan,
-    input: str | None,
-    now_ns: int,
-    rejected: tuple[Rejected, ...],
-    warnings: tuple[str, ...],
-) -> Answer:
-    return plan(
-        kept.as_compiled(), input=input, now_ns=now_ns, rejected=rejected, warnings=warnings
-    )
+def _unpickled(plan: type[Answer], kept: KeptPlan, beside: Mapping[str, Any]) -> Answer:
+    return plan(kept.as_compiled(), **beside)
 
 
 def _json(value: dict[str, Any]) -> str:

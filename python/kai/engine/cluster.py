@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kai.api import defaults, files, keys, kinds, times
@@ -199,18 +199,13 @@ class Cluster:
         <kai.Cluster: 1 node with 8 GPUs, 0 pod groups with 0 pods, 0 queues>
         """
         with self._lock:
-            twin = Cluster(name=self._name)
-            twin._now_ns = self._now_ns
-            self._owns_tree = twin._owns_tree = False
-            twin._tree, twin._data = self._tree, self._data
-            twin._is_live, twin._beside, twin._memory = self._is_live, self._beside, self._memory
-            twin._text_has_context = self._text_has_context
+            self._owns_tree = False
+            twin = Cluster()
+            for member in (*_BESIDE_OBJECTS, "_tree", "_owns_tree", "_data", "_is_live", "_beside"):
+                setattr(twin, member, getattr(self, member))
             twin._names = dict(self._names)
             twin._later = {kind: dict(later) for kind, later in self._later.items()}
             twin._compiled = None if self._compiled is None else self._compiled.copy()
-            twin._reader_rejected = self._reader_rejected
-            twin._reader_warnings = self._reader_warnings
-            twin._lost = self._lost
             twin._missing = copy.deepcopy(self._missing)
             return twin
 
@@ -221,18 +216,8 @@ class Cluster:
         return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        unpickle = partial(
-            _unpickled,
-            name=self._name,
-            now_ns=self._now_ns,
-            text_has_context=self._text_has_context,
-            rejected=self._reader_rejected,
-            warnings=self._reader_warnings,
-            missing=self._missing,
-            memory=self._memory,
-            lost=self._lost,
-        )
-        return unpickle, (self._snapshot_bytes(),)
+        data = self._snapshot_bytes()
+        return _unpickled, (data, {member: getattr(self, member) for member in _BESIDE_OBJECTS})
 
     def to_snapshot(self) -> dict[str, Any]:
         """The content of a snapshot.json, as a copy, with the cluster's time and memory."""
@@ -628,20 +613,9 @@ class Cluster:
         Raises InvalidClusterError for an amount that is not a quantity, for an argument of another
         type, and for a value that no object can hold.
         """
-        _check(Cluster.queue, locals())
-        return self.add(
-            "Queue",
-            objects.queue(
-                name,
-                parent=parent,
-                deserved={"gpu": deserved_gpus, "cpu": deserved_cpus, "memory": deserved_memory},
-                limit={"gpu": gpu_limit, "cpu": cpu_limit, "memory": memory_limit},
-                weight=weight,
-                priority=priority,
-                created=created or self._next_creation("queues"),
-                spec=spec,
-            ),
-        )
+        given = _checked(Cluster.queue, locals())
+        given["created"] = created or self._next_creation("queues")
+        return self.add("Queue", objects.queue(**given))
 
     def default_queues(self) -> Cluster:
         """Adds the two queues that KAI's chart installs."""
@@ -679,24 +653,9 @@ class Cluster:
         such as a text instead of a list, for an invalid taint, and for a value that no object can
         hold.
         """
-        _check(Cluster.node, locals())
+        given = _checked(Cluster.node, locals())
         _at_least("gpus", gpus, 0)
-        return self.add(
-            "Node",
-            objects.node(
-                name,
-                gpus=gpus,
-                cpus=cpus,
-                memory=memory,
-                pods=pods,
-                gpu_memory_mib=gpu_memory_mib,
-                resources=resources,
-                labels=labels,
-                taints=taints,
-                cordoned=cordoned,
-                ready=ready,
-            ),
-        )
+        return self.add("Node", objects.node(**given))
 
     def topology(self, name: str, *levels: str, **aliases: str) -> Cluster:
         """Adds a Topology: node labels, the widest level first, optionally as alias=label.
@@ -1353,6 +1312,11 @@ class _Group:
     place: int
 
 
+_BESIDE_OBJECTS = (
+    *("_name", "_now_ns", "_text_has_context", "_memory", "_lost", "_missing"),
+    *("_reader_rejected", "_reader_warnings"),
+)
+"""The members of a cluster that copies and pickles take over beside its objects."""
 _NOW, _MEMORY = "now", "memory"  # members that we add to KAI's snapshot
 _GROUP = keys.POD_GROUP_ANNOTATION
 _EXTENDED_CLAIM = ("status", "extendedResourceClaimStatus", "resourceClaimName")
@@ -1360,25 +1324,9 @@ _REMOVABLE = ("PodGroup", "Pod", "Node", "Queue")
 _NOUNS = {"PodGroup": "pod group", "Pod": "pod", "Node": "node", "Queue": "queue"}
 
 
-def _unpickled(
-    data: bytes,
-    *,
-    name: str | None,
-    now_ns: int | None,
-    text_has_context: bool,
-    rejected: tuple[Rejected, ...],
-    warnings: tuple[str, ...],
-    missing: _Missing,
-    memory: str | None,
-    lost: LostPods | None,
-) -> Cluster:
-    cluster = Cluster(name=name)
-    cluster._lost = lost
-    cluster._memory = memory
-    cluster._now_ns, cluster._text_has_context = now_ns, text_has_context
-    cluster._tree, cluster._data = None, _Text(data)
-    cluster._reader_rejected, cluster._reader_warnings = rejected, warnings
-    cluster._missing = missing
+def _unpickled(data: bytes, beside_objects: Mapping[str, Any]) -> Cluster:
+    cluster = Cluster()
+    vars(cluster).update(beside_objects, _tree=None, _data=_Text(data))
     return cluster
 
 
@@ -1449,9 +1397,11 @@ def _known_options(
             raise TypeError(f"{function}() has no {noun} {option!r}{did_you_mean(option, known)}")
 
 
-def _check(method: Callable[..., object], given: Mapping[str, Any]) -> None:
-    """Checks arguments of a method of `Cluster` by its annotations."""
-    arguments.check({name: each for name, each in given.items() if name != "self"}, method)
+def _checked(method: Callable[..., object], variables: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a method of `Cluster`, which are checked by its annotations."""
+    given = {name: each for name, each in variables.items() if name != "self"}
+    arguments.check(given, method)
+    return given
 
 
 def _check_params(params: Iterable[str]) -> None:

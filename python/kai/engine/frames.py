@@ -6,6 +6,7 @@ codes of a category. So no Python object is created for a decision.
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,11 +26,8 @@ _TEXTS = ("gpu_groups", "action", "for_group", "message")
 
 def to_pandas(compiled: _core.Plan) -> pandas.DataFrame:
     pd, np = needed("to_pandas()", "pandas"), import_module("numpy")
-    columns = _Columns(compiled, np)
-
-    def category(name: str) -> Any:
-        codes, texts = columns.coded(name)
-        return pd.Categorical.from_codes(codes, categories=pd.Index(texts, dtype=object))
+    columns = _Columns(compiled.decision_columns(), np)
+    category = partial(_category, columns, pd)
 
     def count(name: str, dtype: str) -> Any:
         values = columns.numbers(name, dtype)
@@ -38,7 +36,7 @@ def to_pandas(compiled: _core.Plan) -> pandas.DataFrame:
     table: pandas.DataFrame = pd.DataFrame(
         {
             "kind": category("kind"),
-            "pod": _pods(columns, pd),
+            "pod": _names(*columns.texts("pod"), pd),
             "node": category("node"),
             "gpus": columns.gpus(),
             "devices": count("devices", "int32"),
@@ -83,25 +81,18 @@ class Frames(NamedTuple):
 
 def groups(compiled: _core.Plan) -> pandas.DataFrame:
     pd, np = needed("to_frames()", "pandas"), import_module("numpy")
-    columns = compiled.group_columns()
-
-    def category(name: str) -> Any:
-        codes, texts = columns[name]
-        return pd.Categorical.from_codes(
-            np.frombuffer(codes, "int32"), categories=pd.Index(texts, dtype=object)
-        )
-
-    created = np.frombuffer(columns["created_ns"], "int64")  # the smallest integer is NaT
+    columns = _Columns(compiled.group_columns(), np)
+    category = partial(_category, columns, pd)
+    created = columns.numbers("created_ns", "int64")  # the smallest integer is NaT
     counts = ("pods", "running", "pending", "bound", "pipelined", "evicted", "waiting")
-    offsets, names = columns["pod_group"]
     table: pandas.DataFrame = pd.DataFrame(
         {
-            "pod_group": _names(np.frombuffer(offsets, "int64"), names, pd),
+            "pod_group": _names(*columns.texts("pod_group"), pd),
             "queue": category("queue"),
             "verdict": category("verdict"),
-            "priority": np.frombuffer(columns["priority"], "int32"),
+            "priority": columns.numbers("priority", "int32"),
             "created": pd.DatetimeIndex(created.view("datetime64[ns]"), tz="UTC"),
-            **{name: np.frombuffer(columns[name], "int32") for name in counts},
+            **{name: columns.numbers(name, "int32") for name in counts},
             "reason": category("reason"),
             "message": category("message"),
         },
@@ -124,7 +115,7 @@ def nodes(compiled: _core.Plan) -> pandas.DataFrame:
 def to_arrow(compiled: _core.Plan) -> pyarrow.Table:
     pa = needed("to_arrow()", "pyarrow")
     np = needed("to_arrow()", "numpy")
-    columns = _Columns(compiled, np)
+    columns = _Columns(compiled.decision_columns(), np)
 
     def category(name: str) -> Any:
         codes, texts = columns.coded(name)
@@ -139,7 +130,7 @@ def to_arrow(compiled: _core.Plan) -> pyarrow.Table:
     return pa.table(
         {
             "kind": category("kind"),
-            "pod": _arrow_pods(columns, pa),
+            "pod": _arrow_names(*columns.texts("pod"), pa),
             "node": category("node"),
             "gpus": pa.array(gpus, mask=np.isnan(gpus)),
             "devices": count("devices", "int32"),
@@ -153,10 +144,9 @@ def to_arrow(compiled: _core.Plan) -> pyarrow.Table:
 class _Columns:
     """The columns of a compiled plan as NumPy arrays."""
 
-    def __init__(self, compiled: _core.Plan, np: Any) -> None:
-        self._columns = compiled.decision_columns()
+    def __init__(self, columns: dict[str, Any], np: Any) -> None:
+        self._columns = columns
         self._np = np
-        self.size = compiled.decision_count
 
     def numbers(self, name: str, dtype: str) -> Any:
         return self._np.frombuffer(self._columns[name], dtype)
@@ -174,23 +164,20 @@ class _Columns:
         codes, texts = self._columns[name]
         return self._np.frombuffer(codes, "int32"), texts
 
-    def pods(self) -> tuple[Any, bytes]:
-        """The offsets of all names, and the names in one block."""
-        offsets, names = self._columns["pod"]
-        return self._np.frombuffer(offsets, "int64"), names
+    def texts(self, name: str) -> tuple[Any, bytes]:
+        """The offsets of all texts, and the texts in one block."""
+        offsets, whole = self._columns[name]
+        return self._np.frombuffer(offsets, "int64"), whole
 
 
-def _arrow_pods(columns: _Columns, pa: Any) -> Any:
-    return _arrow_names(*columns.pods(), pa)
+def _category(columns: _Columns, pd: Any, name: str) -> Any:
+    codes, texts = columns.coded(name)
+    return pd.Categorical.from_codes(codes, categories=pd.Index(texts, dtype=object))
 
 
 def _arrow_names(offsets: Any, names: bytes, pa: Any) -> Any:
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(names)]
     return pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, buffers)
-
-
-def _pods(columns: _Columns, pd: Any) -> Any:
-    return _names(*columns.pods(), pd)
 
 
 def _names(offsets: Any, names: bytes, pd: Any) -> Any:

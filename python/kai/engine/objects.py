@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypedDict, overload
+from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from kai.admission import fields
 from kai.api import keys, quantities, rules
 from kai.api.nearest import did_you_mean
 from kai.engine import arguments
 from kai.errors import InvalidClusterError
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Amount = int | float | str
 """A number, or a Kubernetes quantity such as "500m" or "16Gi"."""
@@ -205,17 +208,15 @@ def check_options(options: PodOptions) -> None:
             raise InvalidClusterError(f"{option} needs a topology: give topology=..., too")
 
 
-_OF_A_TOPOLOGY = ("required_level", "preferred_level", "min_domains", "max_domains", "balanced")
+_LEVELS = {"required_level": "requiredTopologyLevel", "preferred_level": "preferredTopologyLevel"}
+_OF_A_TOPOLOGY = (*_LEVELS, "min_domains", "max_domains", "balanced")
 
 
 def topology_constraint(options: PodOptions) -> dict[str, Any]:
     """The constraint of a pod group."""
-    constraint = {"topology": options["topology"]}
-    if "required_level" in options:
-        constraint["requiredTopologyLevel"] = options["required_level"]
-    if "preferred_level" in options:
-        constraint["preferredTopologyLevel"] = options["preferred_level"]
-    return constraint
+    given: Mapping[str, Any] = options
+    levels = {field: given[name] for name, field in _LEVELS.items() if name in given}
+    return {"topology": options["topology"], **levels}
 
 
 def domain_annotations(options: PodOptions) -> dict[str, str]:
@@ -230,34 +231,17 @@ def domain_annotations(options: PodOptions) -> dict[str, str]:
     return annotations
 
 
-def queue(
-    name: str,
-    *,
-    parent: str | None,
-    deserved: Mapping[str, Amount | None],
-    limit: Mapping[str, Amount | None],
-    weight: float,
-    priority: int | None,
-    created: str | None,
-    spec: Mapping[str, Any] | None,
-) -> dict[str, Any]:
-    resources = {
-        resource: {
-            "quota": _in_queue_units(resource, deserved[resource]),
-            "limit": _in_queue_units(resource, limit[resource]),
-            "overQuotaWeight": weight,
-        }
-        for resource in ("gpu", "cpu", "memory")
-    }
-    body: dict[str, Any] = {"resources": resources}
-    if parent is not None:
-        body["parentQueue"] = parent
-    if priority is not None:
-        body["priority"] = priority
+def queue(name: str, **options: Unpack[QueueOptions]) -> dict[str, Any]:
+    """A queue, unlimited without amounts. Options that are None count as absent."""
+    unlimited = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+    resources = {each: unlimited | queue_resource(each, options) for each in _DESERVED}
+    parts = {"parentQueue": options.get("parent"), "priority": options.get("priority")}
+    given = {field: value for field, value in parts.items() if value is not None}
+    spec = options.get("spec")
     for found in fields.check("Queue", spec):
         raise InvalidClusterError(f"{found.message}; {found.fix}")
-    body.update(spec or {})
-    return {"metadata": _metadata(name, f"queue-{name}", created=created), "spec": body}
+    metadata = _metadata(name, f"queue-{name}", created=options.get("created"))
+    return {"metadata": metadata, "spec": {"resources": resources, **given, **(spec or {})}}
 
 
 _DESERVED = {"gpu": "deserved_gpus", "cpu": "deserved_cpus", "memory": "deserved_memory"}

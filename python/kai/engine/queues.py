@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kai.api import extras
 from kai.engine import text
+from kai.engine.frames import needed
 from kai.engine.text import Table
 from kai.engine.values import ByName, plain
 
@@ -131,10 +131,7 @@ class Queues(ByName[QueuePlan]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row per queue and resource; unlimited is infinity. Needs pandas."""
-        try:
-            import pandas
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError(extras.needed("to_pandas()", "pandas")) from None
+        pd = needed("to_pandas()", "pandas")
         rows = [
             {"queue": queue.name, "resource": resource}
             | {
@@ -145,9 +142,8 @@ class Queues(ByName[QueuePlan]):
             for resource in ("gpu", "cpu", "memory")
         ]
         columns = ["queue", "resource", *(field.name for field in dataclasses.fields(QueueShare))]
-        table = pandas.DataFrame(rows, columns=columns)
-        by_queue: pandas.DataFrame = table.set_index(["queue", "resource"])
-        return by_queue
+        table: pandas.DataFrame = pd.DataFrame(rows, columns=columns)
+        return table.set_index(["queue", "resource"])
 
     def __repr__(self) -> str:
         return text.to_text("", self._tables()) or "no queues"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from kai.engine import explain, text
 from kai.engine.frames import needed
 from kai.engine.frozen import Frozen
-from kai.engine.values import MissingKey, plain
+from kai.engine.values import ByName, MissingKey, plain
 from kai.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class NodeScore:
         }
 
 
-class Scores(Mapping[str, NodeScore]):
+class Scores(ByName[NodeScore]):
     """The scores of the nodes that can run a pod, by node, best node first.
 
     `pod` is "namespace/name". `moment` is "placement", with the scores that decided, or "start":
@@ -101,29 +101,20 @@ class Scores(Mapping[str, NodeScore]):
         self.plugins = tuple(plugins)
         self.searched = searched
         self.chosen = chosen
-        self._rows = {row.node: row for row in rows}
+        self._values = {row.node: row for row in rows}  # not sorted by name
 
     def __getitem__(self, node: str) -> NodeScore:
-        if node in self._rows:
-            return self._rows[node]
+        if node in self:
+            return self._values[node]
         raise MissingKey(
             f"node {node!r} has no scores: it does not exist, or it was not searched, or"
             f" {self.pod} does not fit there, or a filter refuses it"
         )
 
-    def __contains__(self, node: object) -> bool:
-        return node in self._rows
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
     @property
     def sum(self) -> Mapping[str, float]:
         """The sum of each node's scores, highest first."""
-        return Frozen({node: row.sum for node, row in self._rows.items()})
+        return Frozen({node: row.sum for node, row in self.items()})
 
     def difference(self, one: str, other: str) -> Mapping[str, float]:
         """By plugin, what node `one` has more than node `other`; only plugins that differ.

@@ -273,7 +273,7 @@ _MOST_SHOWN = 20
 
 
 class ByName(Mapping[str, Value]):
-    """Values in the order of their names; the error for an unknown name lists similar names."""
+    """Values by name, sorted by name; the error for an unknown name lists similar names."""
 
     _noun: ClassVar[str] = "pod"
 

@@ -34,16 +34,8 @@ class Snapshot:
         self._templates: dict[str, str] = {}
 
     def queue(self, name: str, deserved: float = 0, parent: str | None = None) -> None:
-        amounts = {"gpu": deserved, "cpu": None, "memory": None}
-        no_limits = dict.fromkeys(amounts)
-        self.queues.append(
-            json.dumps(
-                objects.queue(
-                    name, parent=parent, deserved=amounts, limit=no_limits, weight=1,
-                    priority=None, created=CREATED, spec=None,
-                )
-            )
-        )  # fmt: skip
+        made = objects.queue(name, parent=parent, deserved_gpus=deserved, created=CREATED)
+        self.queues.append(json.dumps(made))
 
     def team(self, name: str, deserved: float = 0) -> None:
         """A queue in its own department, which deserves as much."""
