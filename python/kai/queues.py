@@ -21,6 +21,7 @@ from typing import Any
 
 from kai.api import keys, quantities, rules
 from kai.api.fields import check_fields
+from kai.api.resources import new_object
 from kai.errors import InvalidRequestError
 
 UNLIMITED = -1
@@ -118,12 +119,7 @@ def _queue(name: str, words: Mapping[str, Any], parent: str | None) -> Iterator[
             )
         resources[resource] = {"quota": deserved, "limit": most, "overQuotaWeight": weight}
     spec["resources"] = resources
-    yield {
-        "apiVersion": keys.QUEUE_API,
-        "kind": "Queue",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
+    yield new_object("Queue", {"name": name}, spec=spec)
     for child in children:
         yield from child
 

@@ -10,6 +10,7 @@ versions of these kinds, by discovery.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from kai.api.keys import KAI_GROUP, SCHEDULING_GROUP
 from kai.api.kinds import CLUSTER_SCOPED, KINDS
@@ -159,6 +160,19 @@ RESOURCES: Mapping[str, Resource] = MappingProxyType(
 
 OURS = tuple(each for each in RESOURCES.values() if each.group in (SCHEDULING_GROUP, KAI_GROUP))
 """The resources that kai's own definitions create."""
+
+
+def new_object(
+    kind: str, metadata: Mapping[str, Any], *, api_version: str = "", **members: Any
+) -> dict[str, Any]:
+    """An object of a kind, at the version in the table unless another one is given. Raises KeyError
+    for a kind that is not in the table.
+
+    >>> new_object("ConfigMap", {"name": "kai-config"}, data={})
+    {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'kai-config'}, 'data': {}}
+    """
+    version = api_version or RESOURCES[kind].api_version
+    return {"apiVersion": version, "kind": kind, "metadata": dict(metadata), **members}
 
 
 def resource(kind: str) -> Resource:

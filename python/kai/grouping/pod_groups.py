@@ -15,6 +15,7 @@ from typing import Any
 from kai.api import defaults, keys, kinds
 from kai.api.owning import Manifest
 from kai.api.reading import annotations_of, at, first_text, labels_of, text
+from kai.api.resources import new_object
 from kai.api.rules import is_duration
 from kai.grouping import segments
 from kai.grouping.owners import Owner
@@ -58,13 +59,7 @@ def pod_group(name: str, owner: Owner, pod: Manifest, gang: Gang, rules: Rules) 
         at(pod, "metadata", "creationTimestamp"),
     ):
         metadata["creationTimestamp"] = created
-    spec = _spec(owner, pod, gang, rules)
-    return {
-        "apiVersion": keys.POD_GROUP_API,
-        "kind": "PodGroup",
-        "metadata": metadata,
-        "spec": spec,
-    }
+    return new_object("PodGroup", metadata, spec=_spec(owner, pod, gang, rules))
 
 
 _NOT_COPIED = frozenset(

@@ -15,7 +15,7 @@ from typing import Any
 
 from kai.api import webhooks
 from kai.api.keys import KAI_GROUP, RESERVATION, SCHEDULING_GROUP
-from kai.api.resources import resource
+from kai.api.resources import new_object, resource
 
 ROLES = ("scheduler", "binder", "pod-grouper", "pod-group-controller", "queue-controller")
 """The roles of `kai run`."""
@@ -248,9 +248,7 @@ def objects(
     groups_pods = role in (ALL, "pod-grouper")
     metadata = {"name": name, "namespace": namespace}
     cluster_wide = f"{namespace}:{name}"  # unique for each installation
-    made: list[dict[str, Any]] = [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
-    ]
+    made = [new_object("ServiceAccount", metadata)]
     beside = {"name": cluster_wide, "namespace": reserving}
     for kind, where, chosen in (
         ("ClusterRole", {"name": cluster_wide}, [r for r in rules if not (r.own or r.reserving)]),
@@ -258,14 +256,14 @@ def objects(
         ("Role", beside, [rule for rule in rules if rule.reserving]),
     ):
         if chosen:
-            made.append(_rbac(kind, where, rules=_rules(chosen)))
+            made.append(new_object(kind, where, rules=_rules(chosen)))
             made.append(_binding(kind, where, where["name"], metadata))
     if groups_pods:
         added = {"name": f"{cluster_wide}:more-owners"}
         selector = {"matchLabels": {OWNERS_LABEL: "true"}}
         aggregation = {"clusterRoleSelectors": [selector]}
         # Without rules: the control plane writes them, and applying again would remove them.
-        made.append(_rbac("ClusterRole", added, aggregationRule=aggregation))
+        made.append(new_object("ClusterRole", added, aggregationRule=aggregation))
         made.append(_binding("ClusterRole", added, added["name"], metadata))
     return made
 
@@ -283,8 +281,8 @@ def reservation_account(
     own = {"name": f"kai-sched:{name}", "namespace": namespace}
     rules = _rules([Rule("", "pods", ("get", "patch"))])
     return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account},
-        _rbac("Role", own, rules=rules),
+        new_object("ServiceAccount", account),
+        new_object("Role", own, rules=rules),
         _binding("Role", own, own["name"], account),
     ]
 
@@ -305,14 +303,9 @@ def _rules(rules: Iterable[Rule]) -> list[dict[str, Any]]:
     ]
 
 
-def _rbac(kind: str, metadata: Mapping[str, str], **members: Any) -> dict[str, Any]:
-    api_version = "rbac.authorization.k8s.io/v1"
-    return {"apiVersion": api_version, "kind": kind, "metadata": dict(metadata), **members}
-
-
 def _binding(
     kind: str, metadata: Mapping[str, str], role: str, account: Mapping[str, str]
 ) -> dict[str, Any]:
-    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}
+    reference = {"apiGroup": resource(kind).group, "kind": kind, "name": role}
     subject = {"kind": "ServiceAccount", **account}
-    return _rbac(f"{kind}Binding", metadata, roleRef=reference, subjects=[subject])
+    return new_object(f"{kind}Binding", metadata, roleRef=reference, subjects=[subject])

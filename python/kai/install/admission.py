@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kai.api import keys, webhooks
-from kai.api.resources import resource
+from kai.api.resources import new_object, resource
 from kai.install import running
 
 ADMISSION = "admission"
@@ -59,12 +59,8 @@ def deployment(
 
 def service(namespace: str) -> dict[str, Any]:
     port = {"name": "webhooks", "port": webhooks.SERVICE_PORT, "targetPort": webhooks.PORT}
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": webhooks.SERVICE, "namespace": namespace},
-        "spec": {"selector": {keys.APP_LABEL: webhooks.SERVICE}, "ports": [port]},
-    }
+    spec = {"selector": {keys.APP_LABEL: webhooks.SERVICE}, "ports": [port]}
+    return new_object("Service", {"name": webhooks.SERVICE, "namespace": namespace}, spec=spec)
 
 
 def objects(
@@ -83,15 +79,8 @@ def registrations(
     Service."""
     made: dict[str, dict[str, Any]] = {}
     for each in webhooks.WEBHOOKS:
-        configuration = made.setdefault(
-            each.configuration,
-            {
-                "apiVersion": "admissionregistration.k8s.io/v1",
-                "kind": each.registration,
-                "metadata": {"name": each.configuration},
-                "webhooks": [],
-            },
-        )
+        empty = new_object(each.registration, {"name": each.configuration}, webhooks=[])
+        configuration = made.setdefault(each.configuration, empty)
         configuration["webhooks"].append(_webhook(each, namespace, reviewed or Reviewed(), url))
     return list(made.values())
 

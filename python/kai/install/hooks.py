@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any
 
 from kai.api import webhooks
-from kai.api.resources import OURS, resource
+from kai.api.resources import OURS, new_object, resource
 from kai.install import access, running
 from kai.install.access import Rule
 
@@ -74,7 +74,7 @@ def objects(namespace: str, image: str, release: str) -> list[dict[str, Any]]:
         metadata = {"name": f"kai-hook-{step}", "namespace": namespace, "labels": labels}
         pod = _pod(step, image, release)
         if step == TEST:
-            one = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod}
+            one = new_object("Pod", metadata, spec=pod)
         else:
             template = {"metadata": {"labels": dict(labels)}, "spec": pod}
             # A second try covers a lost connection, which CHECK does not need; a mistake stays one.
@@ -83,7 +83,7 @@ def objects(namespace: str, image: str, release: str) -> list[dict[str, Any]]:
                 "activeDeadlineSeconds": 300,
                 "template": template,
             }
-            one = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+            one = new_object("Job", metadata, spec=spec)
         _annotate(one, phases, weight=_CHECK_WEIGHT if step == CHECK else _OTHER_WEIGHT)
         made.append(one)
     return made

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from kai.api import defaults, keys
-from kai.api.keys import QUEUE_API
+from kai.api.resources import new_object
 from kai.install import access, admission, policies, running
 
 NAMESPACE = "kai-scheduler"
@@ -40,12 +40,7 @@ def crds() -> list[dict[str, Any]]:
 def priority_classes() -> list[dict[str, Any]]:
     """The four priority classes of KAI's chart (spec 5 A65)."""
     return [
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": name},
-            "value": value,
-        }
+        new_object("PriorityClass", {"name": name}, value=value)
         for name, value in defaults.PRIORITIES.items()
     ]
 
@@ -53,12 +48,11 @@ def priority_classes() -> list[dict[str, Any]]:
 def queues() -> list[dict[str, Any]]:
     """The default queue and its parent (spec 5 A64)."""
     return [
-        {
-            "apiVersion": QUEUE_API,
-            "kind": "Queue",
-            "metadata": {"name": queue["metadata"]["name"], "annotations": dict(_KEPT)},
-            "spec": queue["spec"],
-        }
+        new_object(
+            "Queue",
+            {"name": queue["metadata"]["name"], "annotations": dict(_KEPT)},
+            spec=queue["spec"],
+        )
         for queue in defaults.queues()
     ]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from kai.admission import answers
 from kai.api import keys
-from kai.api.resources import resource
+from kai.api.resources import new_object, resource
 
 LEFT_OUT = (
     "pods that request a part of a GPU do not get what their containers need to use it",
@@ -226,13 +226,8 @@ def objects(scheduler: str = keys.SCHEDULER_NAME) -> list[dict[str, Any]]:
     for kind in TABLE:
         policy = _policy(kind, scheduler)
         name = policy["metadata"]["name"]
-        binding = {
-            "apiVersion": policy["apiVersion"],
-            "kind": "ValidatingAdmissionPolicyBinding",
-            "metadata": {"name": name},
-            "spec": {"policyName": name, "validationActions": ["Deny"]},
-        }
-        made += [policy, binding]
+        spec = {"policyName": name, "validationActions": ["Deny"]}
+        made += [policy, _new("ValidatingAdmissionPolicyBinding", name, spec)]
     return made
 
 
@@ -258,12 +253,12 @@ def _policy(kind: str, scheduler: str) -> dict[str, Any]:
         "variables": [{"name": name, "expression": each} for name, each in variables.items()],
         "validations": [_validation(each) for each in rules],
     }
-    return {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": f"kai-{of.plural}"},
-        "spec": spec,
-    }
+    return _new("ValidatingAdmissionPolicy", f"kai-{of.plural}", spec)
+
+
+def _new(kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    version = "admissionregistration.k8s.io/v1"
+    return new_object(kind, {"name": name}, api_version=version, spec=spec)
 
 
 def _validation(rule: Rule) -> dict[str, str]:

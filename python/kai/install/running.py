@@ -8,6 +8,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kai.api.resources import new_object
+
 PORT = 8080
 """The port of metrics, probes and snapshots. KAI's programs have metrics there (spec 6 C1), and
 probes on a second port, 8081, which `kai run` does not need."""
@@ -34,7 +36,7 @@ def namespace(name: str, annotations: Mapping[str, str] | None = None) -> dict[s
     metadata: dict[str, Any] = {"name": name}
     if annotations:
         metadata["annotations"] = dict(annotations)
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+    return new_object("Namespace", metadata)
 
 
 CONFIG = "kai-config"
@@ -45,12 +47,8 @@ _PLANS = ("all", "scheduler")
 
 def config_map(namespace: str, config: str) -> dict[str, Any]:
     """`config`: a scheduler configuration as YAML."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": CONFIG, "namespace": namespace},
-        "data": {_CONFIG_FILE: config},
-    }
+    metadata = {"name": CONFIG, "namespace": namespace}
+    return new_object("ConfigMap", metadata, data={_CONFIG_FILE: config})
 
 
 def with_config(deployment: Mapping[str, Any], role: str, config: str) -> dict[str, Any]:
@@ -135,16 +133,22 @@ def pods_of(
         "terminationGracePeriodSeconds": 15,  # unfinished bindings get 5 s of it
         "containers": [container],
     }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": namespace, "labels": dict(labels)},
-        "spec": {
-            "replicas": REPLICAS,
-            "selector": {"matchLabels": dict(labels)},
-            "template": {"metadata": {"labels": dict(labels)}, "spec": spec},
-        },
-    }
+    return _workload("Deployment", name, namespace, labels, spec, replicas=REPLICAS)
+
+
+def _workload(
+    kind: str,
+    name: str,
+    namespace: str,
+    labels: Mapping[str, str],
+    pod: Mapping[str, Any],
+    **members: Any,
+) -> dict[str, Any]:
+    """A Deployment or a DaemonSet of pods with these labels."""
+    template = {"metadata": {"labels": dict(labels)}, "spec": pod}
+    spec = {**members, "selector": {"matchLabels": dict(labels)}, "template": template}
+    metadata = {"name": name, "namespace": namespace, "labels": dict(labels)}
+    return new_object(kind, metadata, spec=spec)
 
 
 def program(role: str, name: str, namespace: str, image: str, config: str) -> list[dict[str, Any]]:
@@ -166,16 +170,9 @@ def _of_reservation_pods(image: str) -> list[str]:
 
 def budget(deployment: Mapping[str, Any]) -> dict[str, Any]:
     """A PodDisruptionBudget: a drained node ends one replica of the Deployment at a time."""
-    metadata = deployment["metadata"]
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": copy.deepcopy(metadata),
-        "spec": {
-            "maxUnavailable": 1,
-            "selector": {"matchLabels": dict(metadata["labels"])},
-        },
-    }
+    metadata = copy.deepcopy(deployment["metadata"])
+    spec = {"maxUnavailable": 1, "selector": {"matchLabels": dict(metadata["labels"])}}
+    return new_object("PodDisruptionBudget", metadata, spec=spec)
 
 
 NUMA_EXPORTER = "numa-exporter"
@@ -222,15 +219,7 @@ def numa_exporter(name: str, namespace: str, image: str) -> dict[str, Any]:
             {"name": each, "hostPath": {"path": here}} for each, (here, _) in mounts.items()
         ],
     }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {"name": name, "namespace": namespace, "labels": labels},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": spec},
-        },
-    }
+    return _workload("DaemonSet", name, namespace, labels, spec)
 
 
 def flow_schemas(accounts: Sequence[str], namespace: str) -> list[dict[str, Any]]:
@@ -272,17 +261,14 @@ def _flow_schema(
         {"kind": "ServiceAccount", "serviceAccount": {"name": each, "namespace": namespace}}
         for each in accounts
     ]
-    return {
-        "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
-        "kind": "FlowSchema",
-        "metadata": {"name": f"kai-{level}-{namespace}"},  # unique for each installation
-        "spec": {
-            "priorityLevelConfiguration": {"name": level},
-            "matchingPrecedence": precedence,
-            "distinguisherMethod": {"type": "ByUser"},
-            "rules": [{"subjects": subjects, **rules}],
-        },
+    spec = {
+        "priorityLevelConfiguration": {"name": level},
+        "matchingPrecedence": precedence,
+        "distinguisherMethod": {"type": "ByUser"},
+        "rules": [{"subjects": subjects, **rules}],
     }
+    name = f"kai-{level}-{namespace}"  # unique for each installation
+    return new_object("FlowSchema", {"name": name}, spec=spec)
 
 
 def _probe(path: str, **members: int) -> dict[str, Any]:

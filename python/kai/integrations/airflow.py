@@ -80,7 +80,8 @@ def build(
     else:
         check_fields("pod_template", pod_template)
         template, template_warnings = _in_template(pod_template, part, base)
-        metadata = _on_job(part) if operator == "job" else {}
+        # The operator copies its own labels and annotations to the Job, not those of the template.
+        metadata = part.owner_metadata() if operator == "job" else {}
         settings = {"pod_template_dict": template, **metadata, **named, **timeouts}
     built = Built(
         orchestrator="airflow",
@@ -183,11 +184,6 @@ def _in_template(
     containers[0]["name"] = base
     pod = {**template, "spec": {**spec, "containers": containers}}
     return merge_into_pod(pod, part, container=base, owns_itself=True)
-
-
-def _on_job(part: PodPart) -> dict[str, Any]:
-    # The operator copies its own labels and annotations to the Job, but not those of the template.
-    return filled({"labels": dict(part.owner_labels), "annotations": dict(part.owner_annotations)})
 
 
 def _native(settings: Mapping[str, Any], part: PodPart, base: str) -> dict[str, Any]:

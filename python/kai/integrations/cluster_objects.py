@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kai.api import rules
+from kai.api.resources import new_object
 from kai.settings import PodRequest, Unsupported, filled, merge
 
 POLICY_GROUP = "admissionregistration.k8s.io"
@@ -118,12 +119,8 @@ def workflow_defaults(
         }
     )
     text = yaml.safe_dump(merge(before, added), sort_keys=False)
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": name, "namespace": namespace},
-        "data": {"workflowDefaults": text},
-    }
+    metadata = {"name": name, "namespace": namespace}
+    return new_object("ConfigMap", metadata, data={"workflowDefaults": text})
 
 
 # ---- Kubernetes' own policies ------------------------------------------------------------------
@@ -164,40 +161,32 @@ def _mutation(
     expression: str,
     selector: Mapping[str, Any] | None = None,
 ) -> tuple[Manifest, ...]:
-    api = f"{POLICY_GROUP}/{api_version}"
+    mutation = {
+        "patchType": "ApplyConfiguration",
+        "applyConfiguration": {"expression": expression},
+    }
     policy = {
-        "apiVersion": api,
-        "kind": "MutatingAdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": filled(
-            {
-                "failurePolicy": "Fail",
-                "reinvocationPolicy": "IfNeeded",  # a webhook may add the queue label
-                "matchConstraints": {"resourceRules": [dict(_NEW_PODS)]},
-                "matchConditions": [
-                    {"name": each, "expression": text} for each, text in conditions.items()
-                ],
-                "mutations": [
-                    {
-                        "patchType": "ApplyConfiguration",
-                        "applyConfiguration": {"expression": expression},
-                    }
-                ],
-            }
-        ),
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "IfNeeded",  # a webhook may add the queue label
+        "matchConstraints": {"resourceRules": [dict(_NEW_PODS)]},
+        "matchConditions": [
+            {"name": each, "expression": text} for each, text in conditions.items()
+        ],
+        "mutations": [mutation],
     }
-    binding = {
-        "apiVersion": api,
-        "kind": "MutatingAdmissionPolicyBinding",
-        "metadata": {"name": name},
-        "spec": filled(
-            {
-                "policyName": name,
-                "matchResources": filled({"namespaceSelector": selector}),
-            }
-        ),
-    }
-    return policy, binding
+    matched = filled({"namespaceSelector": selector})
+    binding = {"policyName": name, "matchResources": matched}
+    return _with_binding("MutatingAdmissionPolicy", api_version, name, policy, binding)
+
+
+def _with_binding(
+    kind: str, version: str, name: str, policy: Mapping[str, Any], binding: Mapping[str, Any]
+) -> tuple[Manifest, ...]:
+    """A policy and its binding, from their specs."""
+    return tuple(
+        new_object(each, {"name": name}, api_version=f"{POLICY_GROUP}/{version}", spec=filled(spec))
+        for each, spec in ((kind, policy), (f"{kind}Binding", binding))
+    )
 
 
 def _pins(request: PodRequest, name: str, api_version: str) -> tuple[Manifest, ...]:
@@ -221,45 +210,32 @@ def _refusal(request: PodRequest, name: str) -> tuple[Manifest, ...]:
     # KAI prefers a label on the top owner to the pod's (§1.3), so both must be the same.
     queue_keys = _queue_keys(request)
     of_namespace = _queue_of_namespace(queue_keys)
-    api = f"{POLICY_GROUP}/v1"  # ValidatingAdmissionPolicy: Kubernetes 1.30 and later
+    anything = {
+        "apiGroups": ["*"],
+        "apiVersions": ["*"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["*"],
+        "scope": "Namespaced",
+    }
     policy = {
-        "apiVersion": api,
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {
-                "resourceRules": [
-                    {
-                        "apiGroups": ["*"],
-                        "apiVersions": ["*"],
-                        "operations": ["CREATE", "UPDATE"],
-                        "resources": ["*"],
-                        "scope": "Namespaced",
-                    }
-                ]
-            },
-            "matchConditions": [{"name": "has-a-queue", "expression": _any_queue(request)}],
-            "validations": [
-                {
-                    "expression": _is_pinned(key, of_namespace),
-                    "messageExpression": f'"the queue of this namespace is " + {of_namespace}',
-                }
-                for key in queue_keys
-            ],
-        },
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [anything]},
+        "matchConditions": [{"name": "has-a-queue", "expression": _any_queue(request)}],
+        "validations": [
+            {
+                "expression": _is_pinned(key, of_namespace),
+                "messageExpression": f'"the queue of this namespace is " + {of_namespace}',
+            }
+            for key in queue_keys
+        ],
     }
     binding = {
-        "apiVersion": api,
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": name},
-        "spec": {
-            "policyName": name,
-            "validationActions": ["Deny"],
-            "matchResources": {"namespaceSelector": _labelled(queue_keys[0])},
-        },
+        "policyName": name,
+        "validationActions": ["Deny"],
+        "matchResources": {"namespaceSelector": _labelled(queue_keys[0])},
     }
-    return policy, binding
+    # Kubernetes 1.30 and later
+    return _with_binding("ValidatingAdmissionPolicy", "v1", name, policy, binding)
 
 
 def _is_pinned(key: str, of_namespace: str) -> str:
@@ -314,16 +290,14 @@ def _kyverno(request: PodRequest, name: str, pin_queue: bool) -> tuple[Manifest,
                 },
             }
         )
-    policy = {
-        "apiVersion": "kyverno.io/v1",
-        "kind": "ClusterPolicy",
-        "metadata": {
-            "name": name,
-            # Only pods: otherwise Kyverno would also change Jobs and Deployments.
-            "annotations": {"pod-policies.kyverno.io/autogen-controllers": "none"},
-        },
-        "spec": {"background": False, "rules": policy_rules},
-    }
+    # Only pods: otherwise Kyverno would also change Jobs and Deployments.
+    annotations = {"pod-policies.kyverno.io/autogen-controllers": "none"}
+    policy = new_object(
+        "ClusterPolicy",
+        {"name": name, "annotations": annotations},
+        api_version="kyverno.io/v1",
+        spec={"background": False, "rules": policy_rules},
+    )
     return (policy, *_refusal(request, f"{name}-and-queue")) if pin_queue else (policy,)
 
 

@@ -16,7 +16,8 @@ from typing import Any
 
 from kai.api import keys, rules
 from kai.api.fields import check_fields
-from kai.integrations import jobset, kubernetes, workloads
+from kai.api.resources import new_object
+from kai.integrations import kubernetes, workloads
 from kai.integrations.workloads import with_warnings
 from kai.settings import Built, PodRequest, Unsupported, filled
 
@@ -81,17 +82,8 @@ def volcano(
     for name in spec:
         if name not in _VOLCANO_FIELDS:
             warnings.append(f"spec.{name} was removed: it is unknown")
-    metadata = _metadata(job, _VOLCANO_ANNOTATIONS)
-    manifest = {
-        "apiVersion": jobset.API,
-        "kind": "JobSet",
-        "metadata": metadata,
-        "spec": {
-            "replicatedJobs": replicated,
-            **failures,
-            **filled({"ttlSecondsAfterFinished": ttl}),
-        },
-    }
+    made = {"replicatedJobs": replicated, **failures, **filled({"ttlSecondsAfterFinished": ttl})}
+    manifest = new_object("JobSet", _metadata(job, _VOLCANO_ANNOTATIONS), spec=made)
     built = workloads.patch(manifest, request, orchestrator="jobset")
     built = replace(built, unsupported=(*built.unsupported, *unsupported))
     built = with_warnings(built, *warnings)

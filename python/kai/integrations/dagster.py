@@ -21,7 +21,6 @@ from kai.api.fields import check_fields
 from kai.integrations.placement import placement
 from kai.settings import (
     Built,
-    PodPart,
     PodRequest,
     Unsupported,
     filled,
@@ -111,7 +110,7 @@ def _for_steps(
         "container_config": spelling.snake(main),
         "pod_template_spec_metadata": pod["metadata"],
         "pod_spec_config": spelling.snake(spec),
-        "job_metadata": merge(before.get("jobMetadata") or {}, _of_job(part)),
+        "job_metadata": merge(before.get("jobMetadata") or {}, part.owner_metadata()),
     }
     if merge_behavior is not None:
         config["merge_behavior"] = merge_behavior
@@ -133,10 +132,6 @@ def _for_steps(
         unsupported=tuple(unsupported),
         warnings=(*part.warnings, *warnings, *_warnings(request, before)),
     )
-
-
-def _of_job(part: PodPart) -> dict[str, Any]:
-    return filled({"labels": dict(part.owner_labels), "annotations": dict(part.owner_annotations)})
 
 
 def _warnings(request: PodRequest, existing: Mapping[str, Any]) -> list[str]:

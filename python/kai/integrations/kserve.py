@@ -16,6 +16,7 @@ from typing import Any
 
 from kai.api import rules
 from kai.api.fields import check_fields
+from kai.api.resources import new_object
 from kai.integrations.placement import placement
 from kai.settings import (
     Built,
@@ -233,7 +234,7 @@ def _pod(made: Mapping[str, Any], component: str) -> dict[str, Any]:
         container = {key: model[key] for key in known if key in model}
         spec["containers"] = [{"name": CONTAINER, **container}, *made.get("containers", [])]
     metadata = {key: made[key] for key in ("labels", "annotations") if key in made}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    return new_object("Pod", metadata, spec=spec)
 
 
 def _placement(part: PodPart, component: str) -> dict[str, str]:
@@ -246,12 +247,9 @@ def _features(made: Mapping[str, Any]) -> dict[str, Any]:
     used = [switch for field, switch in _FEATURES.items() if field in made]
     if any("hostPath" in volume for volume in made.get("volumes", [])):
         used.append("volumes-hostpath")
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "config-features", "namespace": "knative-serving"},
-        "data": {f"kubernetes.podspec-{each}": "enabled" for each in used},
-    }
+    enabled = {f"kubernetes.podspec-{each}": "enabled" for each in used}
+    metadata = {"name": "config-features", "namespace": "knative-serving"}
+    return new_object("ConfigMap", metadata, data=enabled)
 
 
 def _warnings(request: PodRequest, mode: str) -> list[str]:

@@ -20,6 +20,7 @@ from typing import Any
 
 from kai.api import rules
 from kai.api.fields import check_fields, fields_at
+from kai.api.resources import new_object
 from kai.integrations.placement import placement
 from kai.settings import Built, PodRequest, filled, merge, merge_into_pod, pod_part
 
@@ -70,9 +71,8 @@ def build(
     of_pod["spec"]["containers"] = containers
     name = str(containers[0]["name"])
     job["spec"]["template"], warnings = merge_into_pod(of_pod, part, container=name)
-    owner = {"labels": dict(part.owner_labels), "annotations": dict(part.owner_annotations)}
     metadata = {"namespace": namespace, **(job.get("metadata") or {})}
-    job["metadata"] = merge(metadata, filled(owner))
+    job["metadata"] = merge(metadata, part.owner_metadata())
     settings = {
         "kube-job-template": job,
         "backend-config": filled(
@@ -111,22 +111,10 @@ def write(built: Mapping[str, Any], folder: str | Path = ".") -> tuple[Path, Pat
 
 
 def _plain_job() -> dict[str, Any]:
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": _REPLACED},
-        "spec": {
-            "backoffLimit": 0,
-            "template": {
-                "spec": {
-                    "restartPolicy": "Never",
-                    "containers": [
-                        {"name": _REPLACED, "image": _REPLACED, "command": [_REPLACED]},
-                    ],
-                }
-            },
-        },
-    }
+    container = {"name": _REPLACED, "image": _REPLACED, "command": [_REPLACED]}
+    pod = {"restartPolicy": "Never", "containers": [container]}
+    spec = {"backoffLimit": 0, "template": {"spec": pod}}
+    return new_object("Job", {"name": _REPLACED}, spec=spec)
 
 
 def _warnings(request: PodRequest, job: Mapping[str, Any], repository_uri: str | None) -> list[str]:

@@ -45,8 +45,7 @@ def placement(
     """
     placed = Placement()
     if owner is not None:
-        owned = {"labels": part.owner_labels, "annotations": part.owner_annotations}
-        placed.of_metadata(owned, owner)
+        placed.of_metadata(part.owner_metadata(), owner)
     where = f"container {container}" if container is not None else f"main container of the {pod}"
     placed.of_pod(part, pod, owns_itself=owner is None, container=where)
     return placed.written()

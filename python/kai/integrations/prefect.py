@@ -20,6 +20,7 @@ from typing import Any
 
 from kai.api import keys, rules
 from kai.api.fields import check_fields, fields_at
+from kai.api.resources import new_object
 from kai.integrations.placement import placement
 from kai.settings import (
     Built,
@@ -200,14 +201,13 @@ def _templated(
     if not _keeps_case(version):
         job["spec"]["template"]["spec"]["priorityClassName"] = _filled_in("kai_priority")
     metadata = job["metadata"] = job.get("metadata") or {}
-    for name, added in (("labels", part.owner_labels), ("annotations", part.owner_annotations)):
-        if added:
-            before = metadata.get(name) or {}
-            if isinstance(before, str):
-                # One variable for all: the worker adds those of the configuration by itself.
-                configuration.setdefault(name, before)
-                before = {}
-            metadata[name] = merge(before, added)
+    for name, added in part.owner_metadata().items():
+        before = metadata.get(name) or {}
+        if isinstance(before, str):
+            # One variable for all: the worker adds those of the configuration by itself.
+            configuration.setdefault(name, before)
+            before = {}
+        metadata[name] = merge(before, added)
     made["variables"] = _variables(made.get("variables") or {}, job_variables(request))
     return made, warnings
 
@@ -325,33 +325,28 @@ def _plain_template(version: str) -> dict[str, Any]:
         if name not in ("image", "image_pull_policy", "service_account_name")
         and name not in ("backoff_limit", "finished_job_ttl")
     ]
-    job = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"generateName": "{{ name }}-", "namespace": "{{ namespace }}"},
-        "spec": {
-            "backoffLimit": "{{ backoff_limit }}",
-            "ttlSecondsAfterFinished": "{{ finished_job_ttl }}",
-            "template": {
-                "spec": {
-                    # The worker requires these two here, although Kubernetes does not read them.
-                    "completions": 1,
-                    "parallelism": 1,
-                    "restartPolicy": "Never",
-                    "serviceAccountName": "{{ service_account_name }}",
-                    "containers": [
-                        {
-                            "name": CONTAINER,
-                            "image": "{{ image }}",
-                            "imagePullPolicy": "{{ image_pull_policy }}",
-                            "args": "{{ command }}",
-                            "env": "{{ env }}",
-                        }
-                    ],
-                }
-            },
-        },
+    container = {
+        "name": CONTAINER,
+        "image": "{{ image }}",
+        "imagePullPolicy": "{{ image_pull_policy }}",
+        "args": "{{ command }}",
+        "env": "{{ env }}",
     }
+    pod = {
+        # The worker requires these two here, although Kubernetes does not read them.
+        "completions": 1,
+        "parallelism": 1,
+        "restartPolicy": "Never",
+        "serviceAccountName": "{{ service_account_name }}",
+        "containers": [container],
+    }
+    spec = {
+        "backoffLimit": "{{ backoff_limit }}",
+        "ttlSecondsAfterFinished": "{{ finished_job_ttl }}",
+        "template": {"spec": pod},
+    }
+    metadata = {"generateName": "{{ name }}-", "namespace": "{{ namespace }}"}
+    job = new_object("Job", metadata, spec=spec)
     configuration = {name: _filled_in(name) for name in of_configuration}
     return {
         "job_configuration": {**configuration, "job_manifest": job},

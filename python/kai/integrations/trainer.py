@@ -18,6 +18,7 @@ from typing import Any
 
 from kai.api import keys, rules
 from kai.api.fields import check_fields, fields_at
+from kai.api.resources import new_object
 from kai.integrations.placement import Placement
 from kai.integrations.workloads import head
 from kai.settings import Built, PodPart, PodRequest, filled, merge, native_or, pod_part
@@ -269,30 +270,14 @@ def _starts_in_parts(runtime: Mapping[str, Any]) -> bool:
 def _plain_runtime(image: str) -> dict[str, Any]:
     """PyTorch on any number of nodes."""
     pod = {"spec": {"containers": [{"name": CONTAINER, "image": image}]}}
-    return {
-        "apiVersion": API,
-        "kind": "ClusterTrainingRuntime",
-        "metadata": {
-            "name": RUNTIME,
-            "labels": {"trainer.kubeflow.org/framework": "torch"},
-        },
-        "spec": {
-            "mlPolicy": {"numNodes": 1, "torch": {}},
-            "template": {
-                "spec": {
-                    "replicatedJobs": [
-                        {
-                            "name": JOB,
-                            "template": {
-                                "metadata": {"labels": {_STEP_LABEL: "trainer"}},
-                                "spec": {"template": pod},
-                            },
-                        }
-                    ]
-                }
-            },
-        },
+    trains = {"metadata": {"labels": {_STEP_LABEL: "trainer"}}, "spec": {"template": pod}}
+    jobs = [{"name": JOB, "template": trains}]
+    spec = {
+        "mlPolicy": {"numNodes": 1, "torch": {}},
+        "template": {"spec": {"replicatedJobs": jobs}},
     }
+    metadata = {"name": RUNTIME, "labels": {"trainer.kubeflow.org/framework": "torch"}}
+    return new_object("ClusterTrainingRuntime", metadata, spec=spec)
 
 
 def _options(settings: Mapping[str, Any], shape: _Shape, as_native: bool | None) -> Any:

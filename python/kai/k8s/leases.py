@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kai.api.resources import resource
+from kai.api.resources import new_object, resource
 from kai.api.times import SECOND_NS, to_text
 from kai.errors import KaiError, UnreachableError
 from kai.k8s.client import Client, dumps, version_in
@@ -303,16 +303,8 @@ class LeaderElection:
             lease.note(json.loads(body), self._client.clock.monotonic())
 
     async def _put(self, lease: _Lease, spec: dict[str, Any], timeout: float) -> tuple[int, bytes]:
-        metadata = (lease.record or {}).get("metadata") or {
-            "name": lease.name,
-            "namespace": self.namespace,
-        }
-        body = {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": metadata,
-            "spec": spec,
-        }
+        metadata = {"name": lease.name, "namespace": self.namespace}
+        body = new_object("Lease", (lease.record or {}).get("metadata") or metadata, spec=spec)
         if lease.record is None:
             return await self._call("POST", self._collection, body, timeout)
         return await self._call("PUT", lease.path, body, timeout)

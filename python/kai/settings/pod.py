@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kai.api import keys, rules
+from kai.api.resources import new_object
 from kai.settings import frameworks
 from kai.settings.request import PodRequest
 
@@ -46,6 +47,11 @@ class PodPart:
         annotations = {**(self.owner_annotations if owns_itself else {}), **self.annotations}
         return filled({"labels": labels, "annotations": annotations})
 
+    def owner_metadata(self) -> dict[str, Any]:
+        """Labels and annotations of the workload that owns the pod."""
+        fields = {"labels": dict(self.owner_labels), "annotations": dict(self.owner_annotations)}
+        return filled(fields)
+
     def spec(self) -> dict[str, Any]:
         """The spec of the pod, without containers."""
         return filled(
@@ -76,12 +82,8 @@ class PodPart:
         """The resulting pod, for display and for the engine's parser."""
         containers = [{"name": name} for name in sidecars_first]
         containers.append({"name": container, **self.container_fields()})
-        return {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": self.metadata(owns_itself=owns_itself),
-            "spec": {**self.spec(), "containers": containers},
-        }
+        spec = {**self.spec(), "containers": containers}
+        return new_object("Pod", self.metadata(owns_itself=owns_itself), spec=spec)
 
 
 def filled(fields: Mapping[str, Any]) -> dict[str, Any]:

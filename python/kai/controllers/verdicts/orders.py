@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kai.api import keys
+from kai.api.resources import new_object
 from kai.api.writes import Lane, Write, delete_options
 from kai.controllers.verdicts.facts import Event, Seen, split
 from kai.engine.outlines import groups_named
@@ -70,12 +71,8 @@ class Eviction:
             options["dryRun"] = ["All"]
         if how == "delete":
             return Write(Lane.EVICTION, "delete", "Pod", namespace, own, options, about=self)
-        body = {
-            "apiVersion": "policy/v1",
-            "kind": "Eviction",
-            "metadata": {"name": own, "namespace": namespace},
-            "deleteOptions": options,
-        }
+        metadata = {"name": own, "namespace": namespace}
+        body = new_object("Eviction", metadata, api_version="policy/v1", deleteOptions=options)
         return Write(Lane.EVICTION, "create", "Pod", namespace, own, body, "eviction", about=self)
 
 
@@ -127,12 +124,8 @@ def binding(
         metadata["annotations"] = dict(annotations)
     if labels:
         metadata["labels"] = dict(labels)
-    body = {
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": metadata,
-        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
-    }
+    target = {"apiVersion": "v1", "kind": "Node", "name": node}
+    body = new_object("Binding", metadata, api_version="v1", target=target)
     return Write(Lane.BINDING, "create", "Pod", namespace, own, body, "binding", about=about)
 
 

@@ -11,6 +11,7 @@ from kai.api import defaults, keys, kinds, rules
 from kai.api.fields import check_fields
 from kai.api.kinds import Kind
 from kai.api.reading import at
+from kai.api.resources import new_object
 from kai.errors import InvalidRequestError
 from kai.integrations.placement import Placement
 from kai.integrations.workloads.owner import (
@@ -210,8 +211,7 @@ def head(
         rules.object_name("name", name)
     if namespace is not None:
         rules.dns_label("namespace", namespace)
-    metadata = filled({"name": name, "namespace": namespace})
-    return {"apiVersion": api, "kind": kind, "metadata": metadata}
+    return new_object(kind, filled({"name": name, "namespace": namespace}), api_version=api)
 
 
 def _native(manifest: Mapping[str, Any], kind: Kind, as_native: bool | None) -> Any:

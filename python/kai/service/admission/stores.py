@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from kai.api.resources import new_object
 from kai.api.writes import Lane, Outcome, Read, Result, Verb, Write
 from kai.controllers.admission.rotation import Kept
 from kai.errors import KaiError
@@ -59,13 +60,9 @@ class InSecret:
         data = after.data()
         if self._secret is None:
             verb: Verb = "create"
-            body = {
-                "apiVersion": "v1",
-                "kind": "Secret",
-                "metadata": {"name": self._name, "namespace": self._namespace},
-                "type": "kubernetes.io/tls",
-                "data": {key: each for key, each in data.items() if each is not None},
-            }
+            metadata = {"name": self._name, "namespace": self._namespace}
+            known = {key: each for key, each in data.items() if each is not None}
+            body = new_object("Secret", metadata, type="kubernetes.io/tls", data=known)
         else:
             verb = "patch"
             version = self._secret["metadata"]["resourceVersion"]

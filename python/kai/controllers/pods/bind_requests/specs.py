@@ -8,6 +8,7 @@ from typing import Any
 
 from kai.api import keys
 from kai.api.names import LONGEST_LABEL, fitting
+from kai.api.resources import new_object
 from kai.api.writes import Lane, Write
 from kai.controllers.amounts import to_text
 from kai.controllers.pods.decisions import Binding
@@ -53,12 +54,8 @@ def creation(binding: Binding, pool_key: str, pool: str) -> Write:
     }
     if binding.annotations:
         metadata["annotations"] = dict(binding.annotations)
-    body = {
-        "apiVersion": keys.BIND_REQUEST_API,
-        "kind": "BindRequest",
-        "metadata": metadata,
-        "spec": {"podName": name, "selectedNode": binding.node, **binding.spec},
-    }
+    spec = {"podName": name, "selectedNode": binding.node, **binding.spec}
+    body = new_object("BindRequest", metadata, spec=spec)
     return Write(Lane.BINDING, "create", "BindRequest", namespace, name, body, about=binding)
 
 

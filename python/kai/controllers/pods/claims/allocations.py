@@ -8,6 +8,7 @@ from typing import Any
 
 from kai.api.names import LONGEST_NAME, fitting
 from kai.api.reading import mapping, objects
+from kai.api.resources import new_object
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 """A claim with this finalizer stays until no pod uses it; Kubernetes' claim controller removes
@@ -155,18 +156,15 @@ def made_claim(
 ) -> dict[str, Any]:
     """The claim for extended resources of a pod (spec 3 D10)."""
     owner = {"apiVersion": "v1", "kind": "Pod", "name": pod, "uid": uid, "controller": True}
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "annotations": {MADE_FOR: "true"},
-            "finalizers": [FINALIZER],
-            "ownerReferences": [owner],
-        },
-        "spec": {"devices": {"requests": [dict(each) for each in requests]}},
+    metadata = {
+        "name": name,
+        "namespace": namespace,
+        "annotations": {MADE_FOR: "true"},
+        "finalizers": [FINALIZER],
+        "ownerReferences": [owner],
     }
+    spec = {"devices": {"requests": [dict(each) for each in requests]}}
+    return new_object("ResourceClaim", metadata, spec=spec)
 
 
 def pod_status(uid: str, name: str, mappings: Sequence[Manifest]) -> dict[str, Any]:
