@@ -22,6 +22,16 @@ def added(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     return add
 
 
+def flag(*names: str, help: str) -> Callable[[Command], Command]:
+    """An option without a value."""
+    return click.option(*names, is_flag=True, help=help)
+
+
+def with_default(*names: str, **attributes: Any) -> Callable[[Command], Command]:
+    """An option whose help shows its default."""
+    return click.option(*names, show_default=True, **attributes)
+
+
 def given_options() -> dict[str, str]:
     """The options on the current command line, by the names of their parameters."""
     context = click.get_current_context()

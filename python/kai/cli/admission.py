@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kai.api import keys, webhooks
+from kai.cli.adding import flag, with_default
 from kai.cli.connecting import cluster_options
 from kai.cli.kai_flags import log_notes
 from kai.cli.reviewing import checked_address, need_cryptography, review_options, rules_of
@@ -58,19 +59,17 @@ def days(_: click.Context, option: click.Parameter, number: float) -> float:
 
 @click.command("admission", epilog=EPILOG)
 @cluster_options
-@click.option(
+@with_default(
     "--namespace",
     metavar="NAME",
     default="kai-scheduler",
-    show_default=True,
     help="Namespace of its Service and Secret.",
 )
-@click.option(
+@with_default(
     "--scheduler-name",
     "scheduler",
     metavar="NAME",
     default=keys.SCHEDULER_NAME,
-    show_default=True,
     help="Pods with this schedulerName are reviewed; others are left alone.",
 )
 @click.option(
@@ -78,14 +77,9 @@ def days(_: click.Context, option: click.Parameter, number: float) -> float:
     "sharing",
     help="Admit pods that request a part of a GPU [off, as in KAI].",
 )
-@click.option(
-    "--hami-core-enabled",
-    "hami",
-    is_flag=True,
-    help="Give them the memory limit that HAMi-core reads.",
-)
+@flag("--hami-core-enabled", "hami", help="Give them the memory limit that HAMi-core reads.")
 @review_options
-@click.option("--as-kai", is_flag=True, help="KAI's verdicts and texts, without further checks.")
+@flag("--as-kai", help="KAI's verdicts and texts, without further checks.")
 @click.option(
     "--failure-policy",
     "policies",
@@ -93,30 +87,27 @@ def days(_: click.Context, option: click.Parameter, number: float) -> float:
     callback=policies,
     help="What happens while no replica answers: Fail (refuse) or Ignore (admit) [Fail].",
 )
-@click.option(
+@with_default(
     "--service-name",
     "service",
     metavar="NAME",
     default=webhooks.SERVICE,
-    show_default=True,
     help="Service of the webhooks.",
 )
-@click.option(
+@with_default(
     "--secret-name",
     "secret",
     metavar="NAME",
     default=webhooks.SECRET,
-    show_default=True,
     help="Secret of the certificates; it is created, or adopted from KAI.",
 )
-@click.option(
+@with_default(
     "--certificate-days",
     "days",
     metavar="DAYS",
     type=click.FloatRange(min=0.001, max=3650),
     callback=days,
     default=365.0,
-    show_default=True,
     help="Lifetime of a certificate; it is replaced when a third is left.",
 )
 @click.option(
@@ -126,8 +117,8 @@ def days(_: click.Context, option: click.Parameter, number: float) -> float:
     default="",
     help="Serve /metrics, /healthz and /readyz there.",
 )
-@click.option("--log-json", is_flag=True, help="Write log lines as JSON.")
-@click.option("-v", "--verbose", is_flag=True, help="Log more.")
+@flag("--log-json", help="Write log lines as JSON.")
+@flag("-v", "--verbose", help="Log more.")
 def command(
     kubeconfig: str | None,
     context: str | None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kai.cli.adding import flag
 from kai.cli.failures import DONE, print_error
 
 if TYPE_CHECKING:
@@ -40,14 +41,10 @@ Examples:
     type=click.Path(file_okay=False, path_type=Path),
     help="Directory that contains openb/, the Alibaba cluster [$KAI_DATA].",
 )
-@click.option("--large", is_flag=True, help="Add the workloads with a million pods.")
-@click.option(
-    "--list", "lists", is_flag=True, help="List the workload families, and measure nothing."
-)
-@click.option("--memory", "memory", is_flag=True, help="Measure memory by column instead of times.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object per workload, one per line."
-)
+@flag("--large", help="Add the workloads with a million pods.")
+@flag("--list", "lists", help="List the workload families, and measure nothing.")
+@flag("--memory", "memory", help="Measure memory by column instead of times.")
+@flag("--json", "as_json", help="Print one JSON object per workload, one per line.")
 def command(
     workloads: tuple[str, ...],
     loads: int,

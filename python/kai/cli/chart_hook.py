@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kai.cli.adding import flag
 from kai.cli.connecting import cluster_options
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def programs(
     callback=programs,
     help="A Deployment of the release, with the arguments of its container as a JSON list.",
 )
-@click.option("--log-json", is_flag=True, help="Write log lines as JSON.")
+@flag("--log-json", help="Write log lines as JSON.")
 def command(
     kubeconfig: str | None,
     context: str | None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kai.cli.adding import flag
 from kai.cli.failures import ANSWER_IS_NO, DONE
 from kai.cli.virtual import FORMATS, life, life_options, seconds, workload
 from kai.cli.work import as_kai_option, policy_option
@@ -62,9 +63,9 @@ Examples:
 @life_options
 @click.option("--processes", type=click.IntRange(1), help="Parallel simulations [number of cores].")
 @as_kai_option
-@click.option("--strict", is_flag=True, help="Exit with 2 for unknown names in configurations.")
+@flag("--strict", help="Exit with 2 for unknown names in configurations.")
 @click.option("--html", metavar="FILE", help="Write an HTML report, too.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of the table.")
+@flag("--json", "as_json", help="Print JSON instead of the table.")
 def command(base: str, variant: str, **given: Any) -> int:
     """Simulate a workload with two configurations, and report which is better.
 

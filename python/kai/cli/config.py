@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from kai.cli import Suggesting
+from kai.cli.adding import flag
 from kai.cli.failures import DONE
 from kai.cli.work import Warner, as_kai_option, named
 
@@ -31,8 +32,8 @@ Examples:
 @click.argument("source", metavar="[INPUT]", required=False)
 @click.option("--config", metavar="FILE", help="Scheduler configuration (YAML or JSON).")
 @as_kai_option
-@click.option("--strict", is_flag=True, help="Exit with 2 for unknown names.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of YAML.")
+@flag("--strict", help="Exit with 2 for unknown names.")
+@flag("--json", "as_json", help="Print JSON instead of YAML.")
 def show(source: str | None, config: str | None, as_kai: bool, strict: bool, as_json: bool) -> int:
     """Print the configuration in effect, in the format of --config.
 

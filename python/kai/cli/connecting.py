@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kai.api import keys
-from kai.cli.adding import added
+from kai.cli.adding import added, with_default
 
 cluster_options = added(
     click.option(
@@ -17,29 +17,26 @@ cluster_options = added(
 )
 
 scheduler_options = added(
-    click.option(
+    with_default(
         "--scheduler-name",
         metavar="NAME",
         default=keys.SCHEDULER_NAME,
-        show_default=True,
         help="Pods with this schedulerName get a pod group; other pods only if they name one.",
     ),
     click.option(
         "--node-pool", metavar="NAME", default="", help="Node pool: the value of that label."
     ),
-    click.option(
+    with_default(
         "--nodepool-label-key",
         "node_pool_key",
         metavar="KEY",
         default=keys.NODE_POOL_LABEL,
-        show_default=True,
         help="Key of the node pool label.",
     ),
-    click.option(
+    with_default(
         "--queue-label-key",
         metavar="KEY",
         default=keys.QUEUE_LABEL,
-        show_default=True,
         help="Key of the label that names a pod's queue.",
     ),
 )

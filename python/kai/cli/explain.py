@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kai.cli.adding import flag
 from kai.cli.connecting import cluster_options, scheduler_options
 from kai.cli.failures import DONE
 from kai.cli.output import Answer, Answers, output_options
@@ -39,7 +40,7 @@ For a pod group in a file, use: kai plan FILE --explain GROUP
     metavar="FILE",
     help="Scheduler configuration, in the format of KAI's --scheduler-conf.",
 )
-@click.option("--live", is_flag=True, help="Read a live cluster; nothing is written.")
+@flag("--live", help="Read a live cluster; nothing is written.")
 @click.option("-n", "--namespace", metavar="NAME", help="Namespace of the pod, if POD has none.")
 @output_options
 @click.argument("pod", metavar="POD")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kai.api.naming import naming
-from kai.cli.adding import added
+from kai.cli.adding import added, flag
 from kai.cli.connecting import cluster_options
 from kai.cli.virtual import needs_numpy, workload
 from kai.errors import InvalidInputError
@@ -26,7 +26,7 @@ first_moment_options = added(
     ),
     click.option("--arrivals", metavar="WORKLOAD", help="Jobs that arrive later."),
     click.option("--now", metavar="TIME", help="Time of the snapshot, RFC 3339 [its own, or now]."),
-    click.option("--live", is_flag=True, help="Start with the present state of a live cluster."),
+    flag("--live", help="Start with the present state of a live cluster."),
     cluster_options,
 )
 """The options of a simulation that starts with the state of a cluster."""

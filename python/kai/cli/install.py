@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kai.cli.adding import flag, with_default
 from kai.cli.failures import DONE
 
 
@@ -24,29 +25,20 @@ Without Deployments, start the roles yourself on any machine that reaches the
 cluster: kai run all
 """,
 )
-@click.option("--crds-only", is_flag=True, help="Print only the six CustomResourceDefinitions.")
+@flag("--crds-only", help="Print only the six CustomResourceDefinitions.")
 @click.option("--namespace", metavar="NAME", help="Namespace of the programs [kai-scheduler].")
 @click.option("--image", metavar="IMAGE", help="Container image of the programs.")
-@click.option("--separate", is_flag=True, help="One Deployment and its RBAC rights for each role.")
-@click.option(
-    "--without-programs",
-    is_flag=True,
-    help="No Deployments: start the roles yourself with kai run.",
-)
-@click.option(
-    "--numa-exporter",
-    is_flag=True,
-    help="Add a DaemonSet of kai run numa-exporter and its rights.",
-)
-@click.option(
+@flag("--separate", help="One Deployment and its RBAC rights for each role.")
+@flag("--without-programs", help="No Deployments: start the roles yourself with kai run.")
+@flag("--numa-exporter", help="Add a DaemonSet of kai run numa-exporter and its rights.")
+@with_default(
     "--policies",
     type=click.Choice(["webhooks", "objects"]),
     default="webhooks",
-    show_default=True,
     help="Who checks new objects: kai's webhooks, or policies of the API server.",
 )
 @click.option("--config", metavar="FILE", help="Scheduler configuration, written into a ConfigMap.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON List instead of YAML.")
+@flag("--json", "as_json", help="Print one JSON List instead of YAML.")
 def command(
     crds_only: bool,
     namespace: str | None,

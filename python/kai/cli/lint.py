@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kai.api.visible import visible
+from kai.cli.adding import flag
 from kai.cli.failures import ANSWER_IS_NO, BAD_INPUT, DONE, print_error
 from kai.errors import InvalidRequestError, KaiError
 
@@ -46,15 +47,15 @@ To ignore a finding, add a comment to its line, or to the line above:
     type=click.Choice(FORMATS),
     help="text, json (one object per finding and line), github, sarif [text].",
 )
-@click.option("--json", "as_json", is_flag=True, help="Same as --output-format json.")
-@click.option("--fix", is_flag=True, help="Apply the certain fixes to the files; show the rest.")
-@click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@flag("--json", "as_json", help="Same as --output-format json.")
+@flag("--fix", help="Apply the certain fixes to the files; show the rest.")
+@flag("--diff", help="Show what --fix would change, and change nothing.")
 @click.option(
     "--select", multiple=True, metavar="CODES", help="Report only these, such as queue-cycle,zenml."
 )
 @click.option("--ignore", multiple=True, metavar="CODES", help="Do not report these.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Files and directories to skip.")
-@click.option("--strict", is_flag=True, help="Exit with 1 for warnings, too.")
+@flag("--strict", help="Exit with 1 for warnings, too.")
 @click.option("--queues", metavar="FILE", help="Manifests of all queues of the cluster.")
 @click.option("--scheduler-name", metavar="NAME", help="Name of the KAI scheduler [kai-scheduler].")
 @click.option(

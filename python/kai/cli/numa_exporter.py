@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kai.cli.adding import flag, with_default
 from kai.cli.connecting import cluster_options
 from kai.cli.kai_flags import Seconds, log_notes
 
@@ -19,42 +20,38 @@ NUMA zones. It must run as root to read the socket. SIGTERM ends it.
 @click.command("numa-exporter", epilog=EPILOG)
 @cluster_options
 @click.option("--node-name", metavar="NAME", required=True, help="The node that it runs on.")
-@click.option(
+@with_default(
     "--podresources-socket",
     "socket",
     metavar="FILE",
     default="/var/lib/kubelet/pod-resources/kubelet.sock",
-    show_default=True,
     help="Socket of the kubelet's PodResources API.",
 )
-@click.option(
+@with_default(
     "--sysfs-root",
     "sysfs",
     metavar="DIR",
     default="/sys",
-    show_default=True,
     help="Directory of sysfs, which has the NUMA node of each CPU.",
 )
-@click.option(
+@with_default(
     "--poll-interval",
     "poll_s",
     metavar="SECONDS",
     type=Seconds(min=0, min_open=True),
     default=1.0,
-    show_default=True,
     help="Seconds between requests to the kubelet.",
 )
-@click.option(
+@with_default(
     "--drift-resync-interval",
     "resync_s",
     metavar="SECONDS",
     type=Seconds(min=0),
     default=60.0,
-    show_default=True,
     help="Seconds between repairs of changed annotations; 0: no repairs.",
 )
-@click.option("--log-json", is_flag=True, help="Write log lines as JSON.")
-@click.option("-v", "--verbose", is_flag=True, help="Log every write.")
+@flag("--log-json", help="Write log lines as JSON.")
+@flag("-v", "--verbose", help="Log every write.")
 def command(
     kubeconfig: str | None,
     context: str | None,

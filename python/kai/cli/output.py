@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kai.cli.adding import Command, added
+from kai.cli.adding import Command, added, flag
 
 if TYPE_CHECKING:
     from kai.cli.show import Page
@@ -26,8 +26,8 @@ _FORM_OPTIONS = added(
         type=click.Choice(FORMS),
         help="text, wide (nothing shortened), json (a line per input), yaml, csv or markdown.",
     ),
-    click.option("--json", "as_json", is_flag=True, help="Same as -o json."),
-    click.option("--wide", is_flag=True, help="Same as -o wide."),
+    flag("--json", "as_json", help="Same as -o json."),
+    flag("--wide", help="Same as -o wide."),
 )
 
 

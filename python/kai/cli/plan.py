@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kai.cli.adding import flag
 from kai.cli.failures import ANSWER_IS_NO
 from kai.cli.output import Answer, Answers
 from kai.cli.work import PlanArguments, Warner, planning_options
@@ -48,19 +49,14 @@ To take a snapshot of a running KAI (docs/reference/snapshots.md):
 @click.option(
     "--explain", metavar="GROUP", help="Explain why this pod group waits, and print nothing else."
 )
-@click.option(
+@flag(
     "--fragmentation",
-    is_flag=True,
     help="Also show the idle GPUs that the typical pod cannot use, before and after the plan.",
 )
 @click.option(
     "--scores", metavar="POD", help="Score the nodes for this pod, and print nothing else."
 )
-@click.option(
-    "--at-start",
-    is_flag=True,
-    help="With --scores: before the plan, as if the pod were placed first.",
-)
+@flag("--at-start", help="With --scores: before the plan, as if the pod were placed first.")
 @click.option(
     "--trace", metavar="FILE", help="Write the times of the plan's stages, for ui.perfetto.dev."
 )

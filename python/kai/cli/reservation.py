@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kai.cli.adding import flag
 from kai.cli.connecting import cluster_options
 
 EPILOG = """\b
@@ -42,8 +43,8 @@ NVIDIA's driver and nvidia-ml-py: pip install nvidia-ml-py.
     multiple=True,
     help="The GPU to write, instead of the one that NVML shows.",
 )
-@click.option("--fake", is_flag=True, help="Generate a UUID, for simulated nodes.")
-@click.option("--log-json", is_flag=True, help="Write log lines as JSON.")
+@flag("--fake", help="Generate a UUID, for simulated nodes.")
+@flag("--log-json", help="Write log lines as JSON.")
 def command(
     kubeconfig: str | None,
     context: str | None,

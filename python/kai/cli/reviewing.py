@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kai.api import webhooks
-from kai.cli.adding import added, given_options
+from kai.cli.adding import added, flag, given_options, with_default
 
 if TYPE_CHECKING:
     from kai.controllers.admission import Rules
@@ -26,19 +26,17 @@ def codes(_: click.Context, option: click.Parameter, text: str | None) -> frozen
 
 
 review_options = added(
-    click.option(
+    with_default(
         "--gpu-fraction-runtime-class-name",
         "--gpu-pod-runtime-class-name",
         "runtime_class",
         metavar="NAME",
         default="nvidia",
-        show_default=True,
         help='Runtime class of pods with a part of a GPU that name none; "": none.',
     ),
-    click.option(
+    flag(
         "--block-nvidia-visible-devices",
         "blocks_devices",
-        is_flag=True,
         help="Hide GPUs from containers without one, and refuse containers that choose GPUs.",
     ),
     click.option(
@@ -53,21 +51,19 @@ review_options = added(
         callback=codes,
         help="Warn of these findings that KAI does not have, instead of refusing the object.",
     ),
-    click.option(
+    with_default(
         "--webhook-addr",
         "webhook_address",
         metavar="HOST:PORT",
         default=f":{webhooks.PORT}",
-        show_default=True,
         help="Answer reviews there.",
     ),
 )
 """The options that both commands have."""
 
 trial_options = added(
-    click.option(
+    flag(
         "--webhooks",
-        is_flag=True,
         help="Also do the work of kai run admission, for trials only: while this process does not"
         " run, new objects are admitted unseen. The next six options are for it.",
     ),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kai.cli.adding import flag, with_default
 from kai.cli.connecting import cluster_options, scheduler_options
 from kai.cli.kai_flags import (
     NOTES,
@@ -93,9 +94,7 @@ class _Run(click.Command):
 @click.command("run", cls=_Run, epilog=EPILOG)
 @cluster_options
 @click.argument("roles", metavar="ROLE...", nargs=-1, required=True)
-@click.option(
-    "--namespace", default="kai-scheduler", show_default=True, help="Namespace of its leases."
-)
+@with_default("--namespace", default="kai-scheduler", help="Namespace of its leases.")
 @scheduler_options
 @click.option(
     "--config",
@@ -104,29 +103,25 @@ class _Run(click.Command):
 )
 @as_kai_option
 @policy_option
-@click.option(
+@flag(
     "--allow-python-policies",
-    is_flag=True,
     help="Allow --policy here: a policy that is slow or fails stops all decisions.",
 )
-@click.option(
+@with_default(
     "--binding",
     type=click.Choice(["direct", "bind-requests"]),
     default="direct",
-    show_default=True,
     help="direct: the scheduler binds pods; bind-requests: it creates BindRequests for a binder.",
 )
-@click.option(
+@with_default(
     "--eviction",
     type=click.Choice(["delete", "evict"]),
     default="delete",
-    show_default=True,
     help="delete: delete victims, as KAI does; evict: respect PodDisruptionBudgets.",
 )
-@click.option(
+@with_default(
     "--leader-elect/--no-leader-elect",
     default=True,
-    show_default=True,
     help="Hold leases, so that only one process writes.",
 )
 @click.option(
@@ -153,7 +148,7 @@ class _Run(click.Command):
     metavar="HOST:PORT,...",
     help="Serve /metrics, /healthz and /readyz there, and /get-snapshot to this machine.",
 )
-@click.option("--metrics-namespace", default="kai", show_default=True, help="Prefix of metrics.")
+@with_default("--metrics-namespace", default="kai", help="Prefix of metrics.")
 @click.option(
     "--queue-label-to-metric-label",
     metavar="LABEL=NAME,...",
@@ -173,11 +168,10 @@ class _Run(click.Command):
     help="Minimum seconds from the end of one cycle to the next.",
 )
 @parameter_options
-@click.option(
+@with_default(
     "--compare-period",
     type=Seconds(min=0),
     default=600.0,
-    show_default=True,
     help="Seconds between comparisons of what the watches have shown with the server; 0: none.",
 )
 @sharing_options
@@ -188,24 +182,21 @@ class _Run(click.Command):
     callback=plugins,
     help="Configuration of KAI's binder plugins, for a command line of KAI's operator.",
 )
-@click.option(
+@with_default(
     "--volume-binding-timeout-seconds",
     "volume_seconds",
     type=Seconds(min=0, min_open=True),
     default=120.0,
-    show_default=True,
     help="Seconds to wait for the volumes of a pod before it is planned again.",
 )
-@click.option(
+@flag(
     "--shadow",
-    is_flag=True,
     help="Write nothing; compare the decisions with those of the scheduler in the cluster.",
 )
-@click.option(
+@with_default(
     "--shadow-patience",
     type=Seconds(min=0, min_open=True),
     default=10.0,
-    show_default=True,
     help="Seconds after which a decision counts as missed by the other scheduler.",
 )
 @click.option(
@@ -213,8 +204,8 @@ class _Run(click.Command):
     metavar="FILE",
     help="Write the findings there at the end: HTML if FILE ends in .html, else JSON.",
 )
-@click.option("--log-json", is_flag=True, help="Write log lines as JSON.")
-@click.option("-v", "--verbose", is_flag=True, help="Log every cycle.")
+@flag("--log-json", help="Write log lines as JSON.")
+@flag("-v", "--verbose", help="Log every cycle.")
 def command(
     kubeconfig: str | None,
     context: str | None,

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kai.cli.adding import added
+from kai.cli.adding import added, flag, with_default
 from kai.cli.failures import DONE, print_error
 
 # Arguments of PodRequest, in the order of the help. PodRequest checks their values.
@@ -93,7 +93,7 @@ _request_options = added(
         click.option(_flag(name), metavar="KEY=VALUE", multiple=True, help=help)
         for name, help in _PAIRS.items()
     ),
-    *(click.option(_flag(name), is_flag=True, help=help) for name, help in _FLAGS.items()),
+    *(flag(_flag(name), help=help) for name, help in _FLAGS.items()),
     *(
         click.option(f"{_flag(name)}/--no-{name}", default=None, help=help)
         for name, help in _EITHER.items()
@@ -117,10 +117,9 @@ Examples:
     required=True,
     help="Orchestrator, such as zenml, kfp or ray; an unknown name lists all.",
 )
-@click.option(
+@with_default(
     "--format", "form", type=click.Choice(("yaml", "json", "python")), default="yaml",
-    show_default=True, help="Output format.",
-)  # fmt: skip
+    help="Output format.")  # fmt: skip
 @click.option("--pod", "shown", flag_value="pod", help="Print the resulting pod instead.")
 @click.option(
     "--cluster-objects", "shown", flag_value="cluster_objects",
@@ -132,7 +131,7 @@ Examples:
     flag_value="all",
     help="Print settings, pod, placement, warnings and cluster objects.",
 )
-@click.option("--strict", is_flag=True, help="Fail if the orchestrator cannot express a setting.")
+@flag("--strict", help="Fail if the orchestrator cannot express a setting.")
 @click.option(
     "--set", "options", metavar="NAME=VALUE", multiple=True,
     help="Option of the orchestrator's builder; VALUE is JSON or text.",

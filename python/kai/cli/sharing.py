@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kai.api import keys
-from kai.cli.adding import added
+from kai.cli.adding import added, flag, with_default
 from kai.cli.kai_flags import Seconds
 
 
@@ -24,11 +24,10 @@ def json_object(_: click.Context, option: click.Parameter, text: str | None) -> 
 
 
 sharing_options = added(
-    click.option(
+    with_default(
         "--resource-reservation-namespace",
         metavar="NAME",
         default=keys.RESERVATION,
-        show_default=True,
         help="Namespace of the pods that hold shared GPUs (reservation pods).",
     ),
     click.option(
@@ -37,11 +36,10 @@ sharing_options = added(
         default=keys.RESERVATION,
         help="Their label app; only the default is accepted.",
     ),
-    click.option(
+    with_default(
         "--resource-reservation-service-account",
         metavar="NAME",
         default=keys.RESERVATION,
-        show_default=True,
         help="Their service account.",
     ),
     click.option(
@@ -68,12 +66,11 @@ sharing_options = added(
         callback=json_object,
         help="The securityContext of their containers [none].",
     ),
-    click.option(
+    with_default(
         "--resource-reservation-allocation-timeout",
         metavar="SECONDS",
         type=Seconds(min=0, min_open=True),
         default=40.0,
-        show_default=True,
         help="Seconds in which their program must write the UUID of the GPU.",
     ),
     click.option(
@@ -82,20 +79,11 @@ sharing_options = added(
         default="",
         help="Their runtime class [that of the node].",
     ),
-    click.option(
-        "--fake-gpu-nodes",
-        is_flag=True,
-        help="For simulated nodes: their program generates a GPU UUID.",
-    ),
-    click.option(
-        "--cdi",
-        is_flag=True,
-        help="Give pods the CDI name of a shared GPU, not its UUID.",
-    ),
-    click.option(
+    flag("--fake-gpu-nodes", help="For simulated nodes: their program generates a GPU UUID."),
+    flag("--cdi", help="Give pods the CDI name of a shared GPU, not its UUID."),
+    flag(
         "--hami-core-enabled",
         "hami_core",
-        is_flag=True,
         help="Give pods the GPU memory limit that HAMi-core reads.",
     ),
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kai.cli.adding import given_options
+from kai.cli.adding import flag, given_options, with_default
 from kai.cli.failures import DONE, print_error
 from kai.cli.first_moment import beginning, first_moment_options, is_live
 from kai.cli.virtual import FORMATS, life, life_options, needs_numpy, seconds, warm_up
@@ -53,16 +53,14 @@ Examples:
 @click.option("--config", metavar="FILE", help="Scheduler configuration, as for kai plan.")
 @as_kai_option
 @policy_option
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of random times.")
+@with_default("--seed", type=int, default=0, help="Seed of random times.")
 @life_options
 @first_moment_options
-@click.option(
-    "--fragmentation", is_flag=True, help="Also measure the idle GPUs that typical pods cannot use."
-)
+@flag("--fragmentation", help="Also measure the idle GPUs that typical pods cannot use.")
 @click.option("--out", metavar="FILE", help="Save the timeline; kai.sim.Timeline.load reads it.")
 @click.option("--html", metavar="FILE", help="Write an HTML page with interactive charts.")
 @click.option("--perfetto", metavar="FILE", help="Write a trace for https://ui.perfetto.dev.")
-@click.option("--json", "as_json", is_flag=True, help="Print jobs and metrics as JSON.")
+@flag("--json", "as_json", help="Print jobs and metrics as JSON.")
 @click.option(
     "--fair-share",
     metavar="REQUEST",

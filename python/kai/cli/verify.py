@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kai.cli.adding import flag
 from kai.cli.failures import ANSWER_IS_NO, BAD_INPUT, DONE, print_error
 from kai.cli.work import as_kai_option, error_console
 
@@ -34,7 +35,7 @@ Examples:
 )
 @click.argument("cases", metavar="CASES...", nargs=-1)
 @as_kai_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@flag("--json", "as_json", help="Print one JSON object.")
 @click.option(
     "--area",
     "areas",

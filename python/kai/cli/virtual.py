@@ -8,7 +8,7 @@ import click
 
 from kai.api import extras
 from kai.api.durations import seconds_of, too_long
-from kai.cli.adding import added
+from kai.cli.adding import added, with_default
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -20,11 +20,10 @@ FORMATS = ("philly", "itp", "openb", "muri", "tiresias", "swf", "sacct", "yaml")
 
 life_options = added(
     click.option("--until", metavar="TIME", help="End after this time, such as 36h or 7d."),
-    click.option(
+    with_default(
         "--period",
         metavar="TIME",
         default="1s",
-        show_default=True,
         help="A cycle runs at the next multiple of TIME after an event; 0: at once.",
     ),
     click.option(
@@ -42,11 +41,10 @@ life_options = added(
         default="0",
         help="Extra time of each start after the first.",
     ),
-    click.option(
+    with_default(
         "--scale-every",
         metavar="TIME",
         default="10s",
-        show_default=True,
         help="Interval at which the autoscaler checks for waiting pods.",
     ),
     click.option("--fail-every", metavar="TIME", help="Mean time between failures of a node."),

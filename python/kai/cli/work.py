@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kai.api.naming import naming
-from kai.cli.adding import added
+from kai.cli.adding import added, flag
 from kai.cli.connecting import cluster_options
 from kai.cli.failures import BAD_INPUT, DONE, THREAD_NAME, print_error
 from kai.cli.output import Answer, Answers, output_options
@@ -124,9 +124,7 @@ class PlanArguments:
             yield from read(self.inputs, now=self.now)
 
 
-as_kai_option = click.option(
-    "--as-kai", is_flag=True, help="Decide exactly as KAI does, including its known errors."
-)
+as_kai_option = flag("--as-kai", help="Decide exactly as KAI does, including its known errors.")
 policy_option = click.option(
     "--policy",
     metavar="FILE.py",
@@ -155,14 +153,12 @@ _PLANNING_OPTIONS = added(
         metavar="FILE",
         help="Scheduler configuration (YAML or JSON) to use instead of the snapshot's own.",
     ),
-    click.option("--strict", is_flag=True, help=STRICT),
+    flag("--strict", help=STRICT),
     policy_option,
     click.option("--usage", metavar="FILE", help="Past usage of the queues."),
     as_kai_option,
     click.option("--now", metavar="TIME", help="Time of the cycle, RFC 3339 [the current time]."),
-    click.option(
-        "--live", is_flag=True, help="Read a live cluster instead of files; nothing is written."
-    ),
+    flag("--live", help="Read a live cluster instead of files; nothing is written."),
     cluster_options,
 )
 
