@@ -83,7 +83,7 @@ def build(
         # The operator copies its own labels and annotations to the Job, not those of the template.
         metadata = part.owner_metadata() if operator == "job" else {}
         settings = {"pod_template_dict": template, **metadata, **named, **timeouts}
-    built = Built(
+    return Built(
         orchestrator="airflow",
         settings=settings,
         native=native_or(
@@ -93,8 +93,7 @@ def build(
         placement=_placement(part, base, operator),
         unsupported=tuple(_unsupported(request, operator)),
         warnings=(*part.warnings, *template_warnings, _timeouts(timeouts)),
-    )
-    return built.strict() if strict else built
+    ).strict_if(strict)
 
 
 def pod_override(request: PodRequest, *, as_native: bool | None = None) -> Any:

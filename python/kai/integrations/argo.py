@@ -27,12 +27,12 @@ from kai.settings import (
     Built,
     PodPart,
     PodRequest,
-    Unsupported,
     filled,
     merge,
     merge_into_pod,
     native_or,
     pod_part,
+    unsupported_in,
 )
 
 CONTAINER = "main"  # behind Argo's own, which is called wait or supervisor (spec 7 A2)
@@ -70,7 +70,7 @@ def build(
         "workflow": _workflow(request, every_pod),
         "template": _template(part, kind),
     }
-    built = Built(
+    return Built(
         orchestrator="argo",
         settings=settings,
         native=native_or(
@@ -78,10 +78,9 @@ def build(
         ),
         pod=_pod(part),
         placement=_placement(part, settings, kind),
-        unsupported=tuple(_unsupported(request)),
+        unsupported=tuple(unsupported_in(request, _UNSUPPORTED)),
         warnings=part.warnings,
-    )
-    return built.strict() if strict else built
+    ).strict_if(strict)
 
 
 def patch(
@@ -129,16 +128,15 @@ def patch(
         made["spec"]["workflowSpec"] = changed
     else:
         made["spec"] = {**made["spec"], **changed}
-    built = Built(
+    return Built(
         orchestrator="argo",
         settings=made,
         native=made,
         pod=_pod(part),
         placement=_placement(part, {"workflow": ours, "template": {}}, "container"),
-        unsupported=tuple(_unsupported(request)),
+        unsupported=tuple(unsupported_in(request, _UNSUPPORTED)),
         warnings=(*part.warnings, *warnings),
-    )
-    return built.strict() if strict else built
+    ).strict_if(strict)
 
 
 _KINDS = [name for name, kind in kinds.WORKLOADS.items() if kind.pods[0].shape == "argo"]
@@ -267,14 +265,12 @@ def _placement(part: PodPart, settings: Mapping[str, Any], kind: str) -> dict[st
     return placement
 
 
-def _unsupported(request: PodRequest) -> Iterable[Unsupported]:
-    if request.gang_min is not None:
-        yield Unsupported(
-            "gang_min",
-            "each step is one pod and its own pod group",
-            "let a resource template create a PyTorchJob, TrainJob or JobSet, which starts as a"
-            " whole",
-        )
+_UNSUPPORTED = {
+    "gang_min": (
+        "each step is one pod and its own pod group",
+        "let a resource template create a PyTorchJob, TrainJob or JobSet, which starts as a whole",
+    )
+}
 
 
 # ---- Hera --------------------------------------------------------------------------------------

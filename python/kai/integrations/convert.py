@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from kai.api import keys, rules
@@ -85,9 +84,7 @@ def volcano(
     made = {"replicatedJobs": replicated, **failures, **filled({"ttlSecondsAfterFinished": ttl})}
     manifest = new_object("JobSet", _metadata(job, _VOLCANO_ANNOTATIONS), spec=made)
     built = workloads.patch(manifest, request, orchestrator="jobset")
-    built = replace(built, unsupported=(*built.unsupported, *unsupported))
-    built = with_warnings(built, *warnings)
-    return built.strict() if strict else built
+    return with_warnings(built, *warnings, unsupported=unsupported).strict_if(strict)
 
 
 _INSTEAD = {
@@ -204,9 +201,7 @@ def kueue(
         del run["suspend"]
     request = PodRequest(queue=_renamed(queue, queues), scheduler_name=scheduler_name)
     built = kubernetes.patch(manifest, request)
-    built = replace(built, unsupported=(*built.unsupported, *unsupported))
-    built = with_warnings(built, *warnings)
-    return built.strict() if strict else built
+    return with_warnings(built, *warnings, unsupported=unsupported).strict_if(strict)
 
 
 def _take_kueue_away(value: Any) -> list[Unsupported]:

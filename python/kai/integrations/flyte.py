@@ -79,7 +79,7 @@ def build(
             **{**settings, "pod_spec": to_native("V1PodSpec", settings["pod_spec"])}
         )
 
-    built = Built(
+    return Built(
         orchestrator="flyte",
         settings=settings,
         native=native_or(
@@ -89,8 +89,7 @@ def build(
         placement=placement(part, pod="pod template", container=primary),
         unsupported=tuple(unsupported),
         warnings=(*part.warnings, *warnings, *_warnings(request, bool(part.resources))),
-    )
-    return built.strict() if strict else built
+    ).strict_if(strict)
 
 
 def _values(existing: Any) -> dict[str, Any]:

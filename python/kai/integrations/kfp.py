@@ -37,6 +37,7 @@ from kai.settings import (
     merge,
     native_or,
     pod_part,
+    unsupported_in,
     without_mounts,
 )
 from kai.settings.merging import is_gpu_annotation
@@ -74,7 +75,7 @@ def build(
     part, isolates = _part(request)
     settings = _settings(part)
     named = named_by_policy(request)
-    built = Built(
+    return Built(
         orchestrator="kfp",
         settings=settings,
         native=native_or(settings, lambda: _native(settings), as_native=as_native, library="kfp"),
@@ -83,8 +84,7 @@ def build(
         unsupported=tuple(_unsupported(request, isolates)),
         warnings=part.warnings,
         cluster_objects=scheduler_name_policy(request, form=form),
-    )
-    return built.strict() if strict else built
+    ).strict_if(strict)
 
 
 def apply(built: Mapping[str, Any], task: Any) -> Any:
@@ -257,35 +257,32 @@ def _placement(part: PodPart, settings: Mapping[str, Any], named: bool) -> dict[
     return placement
 
 
+_NO_FIELD = {
+    "runtime_class": (
+        "Kubeflow Pipelines has no field for a runtime class",
+        "omit it: KAI sets its own runtime class for pods with a part of a GPU",
+    ),
+    "privileged": (
+        "Kubeflow Pipelines drops all capabilities of its containers",
+        "omit it, or run the step with Argo Workflows",
+    ),
+    "gang_min": (
+        "each task is one pod and its own pod group",
+        "let the task create a PyTorchJob, TrainJob or JobSet, which starts as a whole",
+    ),
+    "claim": (
+        "Kubeflow Pipelines has no field for resource claims",
+        "write gpus= or gpu_fraction=, or run the step with Argo Workflows",
+    ),
+}
+
+
 def _unsupported(request: PodRequest, isolates: bool) -> Iterable[Unsupported]:
     if request.scheduler_name != DEFAULT_SCHEDULER:
         yield scheduler_name_unsupported(
             request, "Kubeflow Pipelines has no field for the name of a scheduler"
         )
-    if request.runtime_class is not None:
-        yield Unsupported(
-            "runtime_class",
-            "Kubeflow Pipelines has no field for a runtime class",
-            "omit it: KAI sets its own runtime class for pods with a part of a GPU",
-        )
-    if request.privileged:
-        yield Unsupported(
-            "privileged",
-            "Kubeflow Pipelines drops all capabilities of its containers",
-            "omit it, or run the step with Argo Workflows",
-        )
-    if request.gang_min is not None:
-        yield Unsupported(
-            "gang_min",
-            "each task is one pod and its own pod group",
-            "let the task create a PyTorchJob, TrainJob or JobSet, which starts as a whole",
-        )
-    if request.claim is not None:
-        yield Unsupported(
-            "claim",
-            "Kubeflow Pipelines has no field for resource claims",
-            "write gpus= or gpu_fraction=, or run the step with Argo Workflows",
-        )
+    yield from unsupported_in(request, _NO_FIELD)
     if not isolates:
         yield Unsupported(
             "isolation",

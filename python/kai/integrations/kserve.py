@@ -28,6 +28,7 @@ from kai.settings import (
     merge_into_pod,
     native_or,
     pod_part,
+    unsupported_in,
 )
 from kai.settings.native import to_native
 
@@ -107,7 +108,7 @@ def build(
         "metadata": metadata,
         "spec": {**(service.get("spec") or {}), component: made},
     }
-    built = Built(
+    return Built(
         orchestrator="kserve",
         settings=settings,
         native=_native(settings, as_native),
@@ -116,8 +117,7 @@ def build(
         unsupported=tuple(unsupported),
         warnings=(*part.warnings, *warnings, *_warnings(original, mode)),
         cluster_objects=(_features(made),) if mode == "Serverless" else (),
-    )
-    return built.strict() if strict else built
+    ).strict_if(strict)
 
 
 _DROPPED = ("privileged", "claim")
@@ -186,24 +186,20 @@ def _unsupported(
                 "use mode='Serverless', or a LeaderWorkerSet",
             )
         return
-    if request.topology is not None:
-        yield Unsupported(
-            "topology",
-            "KAI reads it from the Knative Service, on which KServe does not write annotations",
-            "use mode='RawDeployment'",
-        )
-    if request.claim is not None:
-        yield Unsupported(
-            "claim",
-            "Knative does not accept resource claims in a pod",
-            "use mode='RawDeployment', or request gpus= or gpu_fraction=",
-        )
-    if request.privileged:
-        yield Unsupported(
-            "privileged",
-            "Knative does not accept privileged containers",
-            "use mode='RawDeployment'",
-        )
+    yield from unsupported_in(request, _NOT_WITH_KNATIVE)
+
+
+_NOT_WITH_KNATIVE = {
+    "topology": (
+        "KAI reads it from the Knative Service, on which KServe does not write annotations",
+        "use mode='RawDeployment'",
+    ),
+    "claim": (
+        "Knative does not accept resource claims in a pod",
+        "use mode='RawDeployment', or request gpus= or gpu_fraction=",
+    ),
+    "privileged": ("Knative does not accept privileged containers", "use mode='RawDeployment'"),
+}
 
 
 def _native(settings: Mapping[str, Any], as_native: bool | None) -> Any:

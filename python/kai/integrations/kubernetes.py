@@ -80,7 +80,7 @@ def build(
         )
         if value is not None
     ]
-    built = Built(
+    return Built(
         orchestrator="kubernetes",
         settings=written,
         native=native_or(
@@ -93,8 +93,7 @@ def build(
         placement=placement.written(),
         unsupported=tuple(unsupported),
         warnings=part.warnings,
-    )
-    return built.strict() if strict else built
+    ).strict_if(strict)
 
 
 def patch(

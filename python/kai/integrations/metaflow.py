@@ -35,6 +35,7 @@ from kai.settings import (
     merge,
     merge_into_pod,
     pod_part,
+    unsupported_in,
     without_mounts,
 )
 
@@ -93,7 +94,7 @@ def build(
     }
     if "resources" in settings and not settings["resources"]:
         del settings["resources"]
-    built = Built(
+    return Built(
         orchestrator="metaflow",
         settings=settings,
         native=settings,
@@ -102,8 +103,7 @@ def build(
         unsupported=tuple(unsupported),
         warnings=(*part.warnings, *warnings, *_warnings(request, target, parallel)),
         cluster_objects=scheduler_name_policy(request, form=form),
-    )
-    return built.strict() if strict else built
+    ).strict_if(strict)
 
 
 def _container(target: str, parallel: bool, step: str | None) -> str | None:
@@ -262,6 +262,21 @@ def _placement(request: PodRequest, part: PodPart, target: str, parallel: bool) 
     return placed
 
 
+_NO_LIMIT = (
+    "Metaflow sets all limits to the requests, or none",
+    "write qos='Guaranteed' in @kubernetes to set all",
+)
+_NO_ARGUMENT = {
+    "runtime_class": (
+        "Metaflow has no argument for a runtime class",
+        "omit it: KAI sets its own for pods with a part of a GPU",
+    ),
+    "claim": ("Metaflow has no argument for resource claims", "write gpus= or gpu_fraction="),
+    "cpu_limit": _NO_LIMIT,
+    "memory_limit": _NO_LIMIT,
+}
+
+
 def _unsupported(request: PodRequest, target: str, parallel: bool) -> Iterator[Unsupported]:
     if request.scheduler_name != DEFAULT_SCHEDULER:
         yield scheduler_name_unsupported(request, "Metaflow has no argument for a scheduler's name")
@@ -273,25 +288,7 @@ def _unsupported(request: PodRequest, target: str, parallel: bool) -> Iterator[U
             "Metaflow's JobSet creates its workers only when its first pod runs",
             "deploy the flow with argo-workflows create: there they start together",
         )
-    if request.runtime_class is not None:
-        yield Unsupported(
-            "runtime_class",
-            "Metaflow has no argument for a runtime class",
-            "omit it: KAI sets its own for pods with a part of a GPU",
-        )
-    if request.claim is not None:
-        yield Unsupported(
-            "claim",
-            "Metaflow has no argument for resource claims",
-            "write gpus= or gpu_fraction=",
-        )
-    for name in ("cpu_limit", "memory_limit"):
-        if getattr(request, name) is not None:
-            yield Unsupported(
-                name,
-                "Metaflow sets all limits to the requests, or none",
-                "write qos='Guaranteed' in @kubernetes to set all",
-            )
+    yield from unsupported_in(request, _NO_ARGUMENT)
     if target == "argo" and any("tolerationSeconds" in each for each in request.tolerations):
         yield Unsupported(
             "tolerations",

@@ -83,15 +83,14 @@ def build(
             }
         ),
     }
-    built = Built(
+    return Built(
         orchestrator="mlflow",
         settings=settings,
         native=settings,
         pod={"apiVersion": "v1", "kind": "Pod", **job["spec"]["template"]},
         placement=placement(part, pod="pod template", owner="Job", container=project),
         warnings=(*part.warnings, *warnings, *_warnings(request, job, repository_uri)),
-    )
-    return built.strict() if strict else built
+    ).strict_if(strict)
 
 
 def write(built: Mapping[str, Any], folder: str | Path = ".") -> tuple[Path, Path]:

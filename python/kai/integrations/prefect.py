@@ -121,15 +121,14 @@ def build(
         del placed[keys.PRIORITY_CLASS_LABEL]
         pod["spec"]["priorityClassName"] = request.priority
         placed["priorityClassName"] = "pod template"
-    built = Built(
+    return Built(
         orchestrator="prefect",
         settings=settings,
         native=native_or(settings, native, as_native=as_native, library="prefect-kubernetes"),
         pod=pod,
         placement=placed,
         warnings=(*part.warnings, *warnings, *_warnings(request, version)),
-    )
-    return built.strict() if strict else built
+    ).strict_if(strict)
 
 
 def base_job_template(

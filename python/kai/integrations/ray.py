@@ -200,20 +200,11 @@ def patch(
             warnings.append(
                 f"group {group.get('groupName')} starts with no workers: KAI does not wait for any"
             )
-    unsupported = list(built.unsupported)
-    if any(key in request.annotations for key in keys.SEGMENTS):
-        unsupported.append(
-            Unsupported(
-                "annotations",
-                "KAI does not divide groups of Ray into segments",
-                "give each worker group its own topology, in requests=",
-            )
-        )
-    built = replace(
-        built,
-        settings=settings,
-        native=settings,
-        unsupported=tuple(unsupported),
+    segments = Unsupported(
+        "annotations",
+        "KAI does not divide groups of Ray into segments",
+        "give each worker group its own topology, in requests=",
     )
-    built = with_warnings(built, *warnings)
-    return built.strict() if strict else built
+    unsupported = [segments] if any(key in request.annotations for key in keys.SEGMENTS) else []
+    built = with_warnings(built, *warnings, unsupported=unsupported)
+    return replace(built, settings=settings, native=settings).strict_if(strict)

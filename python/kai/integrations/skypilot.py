@@ -86,7 +86,7 @@ def build(
     if context is not None:
         kubernetes["context_configs"] = {**of_context, context: section}
     settings = {**config, "kubernetes": kubernetes}
-    built = Built(
+    return Built(
         orchestrator="skypilot",
         settings=settings,
         native=settings,
@@ -94,8 +94,7 @@ def build(
         placement=placement(part, pod="pod_config", container=CONTAINER),
         unsupported=tuple(unsupported),
         warnings=(*part.warnings, *warnings, *_warnings(request, provision_timeout)),
-    )
-    return built.strict() if strict else built
+    ).strict_if(strict)
 
 
 def _warnings(request: PodRequest, provision_timeout: int) -> list[str]:

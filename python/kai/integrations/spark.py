@@ -18,7 +18,7 @@ from kai.api import keys, kinds, rules
 from kai.api.reading import at
 from kai.integrations import workloads
 from kai.integrations.placement import Placement
-from kai.integrations.workloads import without_gpus
+from kai.integrations.workloads import with_warnings, without_gpus
 from kai.settings import Built, PodPart, PodRequest, Unsupported, filled, pod_part
 
 API = "sparkoperator.k8s.io/v1beta2"
@@ -70,15 +70,13 @@ def patch(
         manifest, _without_memory(request),
         roles=roles, requests=own, as_native=as_native, orchestrator="spark",
     )  # fmt: skip
-    unsupported = [*built.unsupported, *_memory(request)]
-    warnings = [*built.warnings, *_warnings(request)]
+    warnings = _warnings(request)
     *application, _ = kinds.KINDS[kind].pods[0].path.split(".")
     if scheduler := at(built.settings, *application, "batchScheduler"):
         warnings.append(
             f"batchScheduler is {scheduler}, which creates its own groups: remove it for KAI"
         )
-    built = replace(built, unsupported=tuple(unsupported), warnings=tuple(warnings))
-    return built.strict() if strict else built
+    return with_warnings(built, *warnings, unsupported=_memory(request)).strict_if(strict)
 
 
 _KINDS = ("SparkApplication", "ScheduledSparkApplication")
@@ -144,7 +142,7 @@ def submit_conf(
         unsupported.append(
             Unsupported("gang_min", "KAI does not read such a number from Spark", hint)
         )
-    built = Built(
+    return Built(
         orchestrator="spark",
         settings=conf,
         native=conf,
@@ -152,8 +150,7 @@ def submit_conf(
         placement=placement.written(),
         unsupported=tuple(dict.fromkeys(unsupported)),
         warnings=(*parts["executor"].warnings, *_warnings(request)),
-    )
-    return built.strict() if strict else built
+    ).strict_if(strict)
 
 
 def _warnings(request: PodRequest) -> list[str]:

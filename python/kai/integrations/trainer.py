@@ -99,7 +99,7 @@ def build(
             f" write num_proc_per_node={request.devices} if the runtime has auto"
         )
     warnings += shape.warnings(copied["metadata"]["name"])
-    built = Built(
+    return Built(
         orchestrator="trainer",
         settings=settings,
         native=_options(settings, shape, as_native),
@@ -107,8 +107,7 @@ def build(
         placement=placement.written(),
         warnings=tuple(warnings),
         cluster_objects=(copied,),
-    )
-    return built.strict() if strict else built
+    ).strict_if(strict)
 
 
 def _owner_annotations(part: PodPart, runtime: Mapping[str, Any]) -> dict[str, str]:

@@ -10,7 +10,7 @@ and `merge_into_pod` add these settings to existing objects. `Built` is the resu
 kai.
 """
 
-from kai.settings.built import Built, Unsupported, native_or
+from kai.settings.built import Built, Unsupported, native_or, unsupported_in
 from kai.settings.merging import merge, merge_into_pod
 from kai.settings.pod import PodPart, filled, pod_part, without_mounts
 from kai.settings.request import PodRequest
@@ -25,5 +25,6 @@ __all__ = [
     "merge_into_pod",
     "native_or",
     "pod_part",
+    "unsupported_in",
     "without_mounts",
 ]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kai.api.reading import mapping
 from kai.errors import InvalidRequestError
 from kai.settings import page
+
+if TYPE_CHECKING:
+    from kai.settings.request import PodRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,10 @@ class Built(Mapping[str, Any]):
         """The resulting pod: metadata and spec."""
         return self.pod
 
+    def strict_if(self, strict: bool) -> Built:
+        """Itself; with `strict` it raises InvalidRequestError as `strict()` does."""
+        return self.strict() if strict else self
+
     def strict(self) -> Built:
         """Returns itself; raises InvalidRequestError if a setting is unsupported."""
         if self.unsupported:
@@ -96,6 +103,16 @@ class Built(Mapping[str, Any]):
                 + "; ".join(str(each) for each in self.unsupported)
             )
         return self
+
+
+def unsupported_in(
+    request: PodRequest, hints: Mapping[str, tuple[str, str]]
+) -> Iterator[Unsupported]:
+    """The settings of a request that an orchestrator lacks; `hints`: by setting, why, and what to
+    do instead."""
+    for setting, hint in hints.items():
+        if getattr(request, setting) not in (None, False):
+            yield Unsupported(setting, *hint)
 
 
 def native_or(values: Any, make: Any, *, as_native: bool | None, library: str) -> Any:

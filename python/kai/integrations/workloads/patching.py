@@ -82,7 +82,7 @@ def patch(
     report.warn(*empty_roles(name, kind, found))
     if name != "Pod":
         report.warn(*deadlines(manifest))
-    built = Built(
+    return Built(
         orchestrator=orchestrator,
         settings=manifest,
         native=_native(manifest, kind, as_native),
@@ -90,8 +90,7 @@ def patch(
         placement=report.placement.written(),
         unsupported=tuple(report.unsupported),
         warnings=tuple(report.warnings),
-    )
-    return built.strict() if strict else built
+    ).strict_if(strict)
 
 
 class _Report:
@@ -173,8 +172,9 @@ def kind_of(name: str) -> Kind:
     return kinds.WORKLOADS[rules.one_of("kind", name, kinds.WORKLOADS)]
 
 
-def with_warnings(built: Built, *more: str) -> Built:
-    return replace(built, warnings=(*built.warnings, *more))
+def with_warnings(built: Built, *more: str, unsupported: Iterable[Unsupported] = ()) -> Built:
+    every = (*built.unsupported, *unsupported)
+    return replace(built, warnings=(*built.warnings, *more), unsupported=every)
 
 
 def placed(built: Built, names: Iterable[str], place: str) -> Built:

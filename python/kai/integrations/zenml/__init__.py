@@ -13,8 +13,12 @@ Z1-Z12). Steps, not components, get GPUs: settings of a component apply to every
 """
 
 from kai.integrations.zenml.builder import build
-from kai.integrations.zenml.helpers import component_settings, docker_settings, step_settings
-from kai.integrations.zenml.terraform import terraform_pod_settings
+from kai.integrations.zenml.helpers import (
+    component_settings,
+    docker_settings,
+    step_settings,
+    terraform_pod_settings,
+)
 
 __all__ = [
     "build",

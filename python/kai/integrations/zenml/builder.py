@@ -89,7 +89,7 @@ def build(
         *_about_resource_settings(resource_settings, request),
         *(_COMPAT_WARNING if compat else ()),
     )
-    built = Built(
+    return Built(
         orchestrator="zenml",
         settings=settings,
         native=native_or(
@@ -99,8 +99,7 @@ def build(
         placement=placement_of(settings, has_job=has_job),
         unsupported=tuple(_unsupported(request, target, has_job, ignore_preemption)),
         warnings=warnings,
-    )
-    return built.strict() if strict else built
+    ).strict_if(strict)
 
 
 def _check(request: PodRequest, version: versions.Version, skip_owner_references: bool) -> None:

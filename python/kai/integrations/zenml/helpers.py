@@ -1,7 +1,9 @@
-"""What goes around the settings of a step: the step's own mapping, the component, the image."""
+"""What goes around the settings of a step: the step's own mapping, the component, the image, and
+Terraform's provider, which takes texts."""
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 from typing import Any
 
@@ -53,6 +55,15 @@ def component_settings(request: PodRequest, **options: Any) -> dict[str, Any]:
     """
     built = builder.build(for_every_step(request), as_native=False, **options)
     return dict(built.settings)
+
+
+def terraform_pod_settings(request: PodRequest, **options: Any) -> str:
+    """`pod_settings` of the orchestrator's configuration: JSON, without GPU keys (spec 7 TF1).
+
+    Raises InvalidRequestError as `build` does.
+    """
+    settings = component_settings(request, **options)
+    return json.dumps(settings["pod_settings"], indent=2, sort_keys=True)
 
 
 def docker_settings(*, as_native: bool | None = None, **values: Any) -> Any:
