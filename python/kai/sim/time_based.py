@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
+from kai.admission.trees import is_own_ancestor
 from kai.api import documents
 from kai.api.nearest import did_you_mean
 from kai.errors import InvalidInputError
@@ -130,6 +131,7 @@ def _jobs(value: Any, where: str) -> Jobs:
 
 def _check_names(read: Input) -> None:
     names = [queue.name for queue in read.queues]
+    parents = {queue.name: queue.parent for queue in read.queues}
     for queue in read.queues:
         if names.count(queue.name) > 1:
             raise InvalidInputError(f"Queues: two queues have the name {queue.name!r}")
@@ -138,22 +140,14 @@ def _check_names(read: Input) -> None:
             raise InvalidInputError(
                 f"Queues: {queue.name}: there is no parent {queue.parent!r}{hint}"
             )
-        _check_parents(queue, read.queues)
+        if is_own_ancestor(queue.name, parents):
+            raise InvalidInputError(f"Queues: {queue.name}: it is its own ancestor")
     above = {queue.parent for queue in read.queues}
     for name, jobs in read.jobs.items():
         if name not in names:
             raise InvalidInputError(f"Jobs: there is no queue {name!r}{did_you_mean(name, names)}")
         if name in above and jobs.num_jobs and jobs.num_pods:
             raise InvalidInputError(f"Jobs: {name}: it has child queues, so it cannot run jobs")
-
-
-def _check_parents(queue: Queue, queues: Sequence[Queue]) -> None:
-    parents = {each.name: each.parent for each in queues}
-    above, steps = queue.parent, 0
-    while above and steps <= len(queues):
-        above, steps = parents.get(above, ""), steps + 1
-    if above:
-        raise InvalidInputError(f"Queues: {queue.name}: it is its own ancestor")
 
 
 # ---- members -------------------------------------------------------------------------------------

@@ -11,6 +11,11 @@ from kai.api import keys, rules
 from kai.integrations.zenml import builder
 from kai.settings import PodRequest, native_or
 
+_FOR_EVERY_STEP = (
+    "queue", "priority", "preemptible", "preemption_delay", "staleness_grace_period", "labels",
+    "scheduler_name", "queue_label_key", "legacy", "both", "kai_version",
+)  # fmt: skip
+
 
 def step_settings(request: PodRequest, *, target: str = "orchestrator", **options: Any) -> Any:
     """For ``@step(settings=...)``, or of a pipeline: {"orchestrator": ...} (spec 7 Z7), or
@@ -25,24 +30,11 @@ def for_every_step(request: PodRequest) -> PodRequest:
     """The request without what only its own step should have: GPUs, and what comes with them."""
     if request.gpu_kind == "none":
         return request
-    return PodRequest(
-        queue=request.queue,
-        priority=request.priority,
-        preemptible=request.preemptible,
-        preemption_delay=request.preemption_delay,
-        staleness_grace_period=request.staleness_grace_period,
-        labels=request.labels,
-        annotations={
-            key: value
-            for key, value in request.annotations.items()
-            if key != keys.GPU_TYPE_ANNOTATION
-        },
-        scheduler_name=request.scheduler_name,
-        queue_label_key=request.queue_label_key,
-        legacy=request.legacy,
-        both=request.both,
-        kai_version=request.kai_version,
-    )
+    kept = {name: getattr(request, name) for name in _FOR_EVERY_STEP}
+    without_type = {
+        key: value for key, value in request.annotations.items() if key != keys.GPU_TYPE_ANNOTATION
+    }
+    return PodRequest(**kept, annotations=without_type)
 
 
 def component_settings(request: PodRequest, **options: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+from kai.admission.trees import is_own_ancestor
 from kai.api.documents import plain_scalar
 from kai.api.durations import duration_text
 from kai.api.naming import naming
@@ -58,9 +59,7 @@ def of_yaml(
     Raises InvalidInputError for an error in the text, with file, line and key.
     """
     page = Page(file, text)
-    top = page.mapping((), "workload")
-    if "jobs" not in top:
-        raise page.error((), "has no jobs")
+    top = page.mapping((), "workload", "jobs")
     if nodes is None:
         nodes = _nodes(page, top)
     if not nodes:
@@ -72,8 +71,7 @@ def of_yaml(
         gpus = float(sum(pool.most * pool.gpus for pool in nodes))
         queues = (Queue("default", deserved_gpus=gpus),)
     classes = {
-        name: int(page.number(("priority_classes", name), whole=True))
-        for name in page.mapping(("priority_classes",))
+        name: page.whole(("priority_classes", name)) for name in page.mapping(("priority_classes",))
     } or dict(PRIORITY_CLASSES)
     rows = list(_jobs(page, queues, classes))
     rows.sort(key=lambda job: job.arrival_s)
@@ -147,7 +145,7 @@ def _queues(page: Page, top: Mapping[str, Any]) -> tuple[Queue, ...]:
             Queue(
                 name,
                 parent=page.text((*path, "parent")),
-                priority=int(page.number((*path, "priority"), 100, whole=True)),
+                priority=page.whole((*path, "priority"), 100),
                 **{f"deserved_{unit}": amount for unit, amount in deserved.items()},
                 **{f"limit_{unit}": amount for unit, amount in limit.items()},
                 weight=page.number((*path, "weight"), 1.0, least=0),
@@ -178,10 +176,7 @@ def _check_parents(page: Page, queues: list[Queue]) -> None:
             near = did_you_mean(each.parent, parents)
             problem = f"there is no queue {each.parent!r}{near}"
             raise page.error(("queues", each.name, "parent"), problem)
-        above, steps = each.parent, 0
-        while above and steps <= len(queues):
-            above, steps = parents[above], steps + 1
-        if above:
+        if is_own_ancestor(each.name, parents):
             raise page.error(("queues", each.name, "parent"), "the queue is its own ancestor")
 
 
@@ -192,7 +187,7 @@ def _nodes(page: Page, top: Mapping[str, Any]) -> tuple[NodePool, ...]:
         page.mapping(path, "nodes")
         autoscale = _autoscale(page, (*path, "autoscale"))
         first = 1 if autoscale is None else autoscale.least
-        count = int(page.number((*path, "count"), first, least=min(first, 1), whole=True))
+        count = page.whole((*path, "count"), first, least=min(first, 1))
         if autoscale is not None and not autoscale.least <= count <= autoscale.most:
             problem = f"is {count}, but autoscale has {autoscale.least} to {autoscale.most} nodes"
             raise page.error((*path, "count"), problem)
@@ -200,13 +195,13 @@ def _nodes(page: Page, top: Mapping[str, Any]) -> tuple[NodePool, ...]:
             NodePool(
                 name,
                 count=count,
-                gpus=int(page.number((*path, "gpu"), 8, least=0, whole=True)),
+                gpus=page.whole((*path, "gpu"), 8, least=0),
                 cpu=page.amount((*path, "cpu"), 128.0),
                 memory_mib=page.mib((*path, "memory"), 1024 * 1024),
                 model=page.text((*path, "model")),
                 gpu_memory_mib=page.mib((*path, "gpu_memory"), 0),
                 labels=_labels(page, path),
-                pods=int(page.number((*path, "pods"), 110, least=1, whole=True)),
+                pods=page.whole((*path, "pods"), 110, least=1),
                 autoscale=autoscale,
                 price=page.number((*path, "price"), least=0),
             )
@@ -222,10 +217,9 @@ def _labels(page: Page, path: Path) -> tuple[tuple[str, str], ...]:
 def _autoscale(page: Page, path: Path) -> Autoscale | None:
     if page.value(path) is None:
         return None
-    if "max" not in page.mapping(path, "autoscale"):
-        raise page.error(path, "has no max")
-    most = int(page.number((*path, "max"), least=1, whole=True))
-    least = int(page.number((*path, "min"), 0, least=0, whole=True))
+    page.mapping(path, "autoscale", "max")
+    most = page.whole((*path, "max"), least=1)
+    least = page.whole((*path, "min"), 0, least=0)
     if least > most:
         raise page.error((*path, "min"), f"is {least}, but max is {most}")
     ready_s, idle_s = (page.seconds((*path, key)) for key in ("ready", "idle"))
@@ -239,10 +233,7 @@ def _autoscale(page: Page, path: Path) -> Autoscale | None:
 
 def _maintenance(page: Page, name: str, nodes: tuple[NodePool, ...]) -> Maintenance:
     path = (*_MAINTENANCE, name)
-    given = page.mapping(path, "maintenance")
-    for key in ("at", "duration"):
-        if key not in given:
-            raise page.error(path, f"has no {key}")
+    page.mapping(path, "maintenance", "at", "duration")
     for key in ("duration", "every"):
         if page.seconds((*path, key)) == 0:
             raise page.error((*path, key), "is 0")
@@ -258,7 +249,7 @@ def _maintenance(page: Page, name: str, nodes: tuple[NodePool, ...]) -> Maintena
         duration_s=page.seconds((*path, "duration")) or 0.0,
         nodes=page.texts((*path, "nodes")),
         labels=_labels(page, path),
-        count=count and int(page.number((*path, "count"), least=1, whole=True)),
+        count=count and page.whole((*path, "count"), least=1),
         drain=bool(page.truth((*path, "drain"))),
         every_s=page.seconds((*path, "every")),
     )
@@ -276,7 +267,7 @@ def _jobs(page: Page, queues: tuple[Queue, ...], classes: Mapping[str, int]) -> 
             continue
         page.mapping((*path, "repeat"), "repeat")
         every_s = page.seconds((*path, "repeat", "every"))
-        count = int(page.number((*path, "repeat", "count"), 0, least=0, whole=True))
+        count = page.whole((*path, "repeat", "count"), 0, least=0)
         if every_s is None or not count:
             raise page.error(
                 (*path, "repeat"), "needs a count and every, such as {count: 3, every: 1h}"
@@ -304,10 +295,7 @@ def _job(page: Page, path: Path, leaves: list[str], classes: Mapping[str, int]) 
     duration_s = page.seconds((*path, "duration"))
     if duration_s is None:
         raise page.error(path, "has no duration")
-    pods = int(page.number((*path, "pods"), 1, least=1, whole=True))
-    least = int(page.number((*path, "min_member"), pods, least=1, whole=True))
-    if least > pods:
-        raise page.error((*path, "min_member"), f"is {least}, but there are only {pods} pods")
+    pods, least = _members(page, path)
     gpus = page.number((*path, "gpu"), 1.0, least=0)
     if gpus > 1 and gpus % 1:
         raise page.error((*path, "gpu"), f"is {gpus:g}: write a whole number or a part of one GPU")
@@ -335,19 +323,21 @@ def _job(page: Page, path: Path, leaves: list[str], classes: Mapping[str, int]) 
     )
 
 
+def _members(page: Page, path: Path) -> tuple[int, int]:
+    """The pods, and how many of them run together at least."""
+    pods = page.whole((*path, "pods"), 1, least=1)
+    least = page.whole((*path, "min_member"), pods, least=1)
+    if least > pods:
+        raise page.error((*path, "min_member"), f"is {least}, but there are only {pods} pods")
+    return pods, least
+
+
 def _resizes(page: Page, path: Path) -> tuple[Resize, ...]:
     resizes: list[Resize] = []
     for place in range(page.length(path)):
         here = (*path, place)
-        given = page.mapping(here, "resize")
-        for key in ("after", "pods"):
-            if key not in given:
-                raise page.error(here, f"has no {key}")
-        pods = int(page.number((*here, "pods"), least=1, whole=True))
-        least = int(page.number((*here, "min_member"), pods, least=1, whole=True))
-        if least > pods:
-            raise page.error((*here, "min_member"), f"is {least}, but there are only {pods} pods")
-        resizes.append(Resize(page.seconds((*here, "after")) or 0.0, pods, least))
+        page.mapping(here, "resize", "after", "pods")
+        resizes.append(Resize(page.seconds((*here, "after")) or 0.0, *_members(page, here)))
         if place and resizes[-1].after_s <= resizes[-2].after_s:
             raise page.error((*here, "after"), "is not later than the one before")
     return tuple(resizes)

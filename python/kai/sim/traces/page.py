@@ -160,11 +160,11 @@ class Page:
             raise self.error(path, f"is {written(value)} instead of a list")
         return len(value or ())
 
-    def mapping(self, path: Path, kind: str = "") -> Mapping[str, Any]:
-        """A mapping whose keys must be those of a kind; empty if there is none."""
+    def mapping(self, path: Path, kind: str = "", *needed: str) -> Mapping[str, Any]:
+        """A mapping, or an empty one: all its keys are those of a kind, and it has the needed."""
         value = self.value(path)
         if value is None and path:
-            return {}
+            value = {}
         if not isinstance(value, dict):
             raise self.error(path, f"is {written(value)} instead of a mapping")
         for key in value:
@@ -175,6 +175,9 @@ class Page:
                 what = "a workload" if kind == "workload" else f"`{path[-1]}`"
                 what = f"a {kind}" if path and isinstance(path[-1], int) else what
                 raise self.error((*path, key), f"{what} has no key {key!r}{near}")
+        for key in needed:
+            if key not in value:
+                raise self.error(path, f"has no {key}")
         return value
 
     def text(self, path: Path) -> str:
@@ -207,6 +210,9 @@ class Page:
         if value < least:
             raise self.error(path, f"is {value}, which is less than {least:g}")
         return float(value)
+
+    def whole(self, path: Path, default: int = 0, *, least: float = -math.inf) -> int:
+        return int(self.number(path, default, least=least, whole=True))
 
     def truth(self, path: Path) -> bool | None:
         value = self.value(path)
