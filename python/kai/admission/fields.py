@@ -11,7 +11,6 @@ import difflib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from types import MappingProxyType
 from typing import Any
 
 from kai.admission.finding import Finding, Path, warning
@@ -27,49 +26,47 @@ _SHARE: Fields = {"quota": None, "overQuotaWeight": None, "limit": None}
 _TOPOLOGY: Fields = {
     "topology": None, "requiredTopologyLevel": None, "preferredTopologyLevel": None,
 }  # fmt: skip
-SPECS: Mapping[str, Fields] = MappingProxyType(
-    {
-        "Queue": {
-            "displayName": None,
-            "parentQueue": None,
-            "priority": None,
-            "preemptMinRuntime": None,
-            "reclaimMinRuntime": None,
-            "resources": {"gpu": _SHARE, "cpu": _SHARE, "memory": _SHARE},
-        },
-        "PodGroup": {
+SPECS: Mapping[str, Fields] = {
+    "Queue": {
+        "displayName": None,
+        "parentQueue": None,
+        "priority": None,
+        "preemptMinRuntime": None,
+        "reclaimMinRuntime": None,
+        "resources": {"gpu": _SHARE, "cpu": _SHARE, "memory": _SHARE},
+    },
+    "PodGroup": {
+        "minMember": None,
+        "minSubGroup": None,
+        "queue": None,
+        "priorityClassName": None,
+        "preemptibility": None,
+        "topologyConstraint": _TOPOLOGY,
+        "subGroups": {
+            "name": None,
+            "parent": None,
             "minMember": None,
             "minSubGroup": None,
-            "queue": None,
-            "priorityClassName": None,
-            "preemptibility": None,
             "topologyConstraint": _TOPOLOGY,
-            "subGroups": {
-                "name": None,
-                "parent": None,
-                "minMember": None,
-                "minSubGroup": None,
-                "topologyConstraint": _TOPOLOGY,
-            },
-            "markUnschedulable": None,
-            "schedulingBackoff": None,
-            "preemptionDelay": None,
-            "stalenessGracePeriod": None,
         },
-        "BindRequest": {
-            "podName": None,
-            "selectedNode": None,
-            "receivedResourceType": None,
-            "receivedGPU": {"count": None, "portion": None},
-            "selectedGPUGroups": None,
-            "resourceClaimAllocations": {"name": None, "allocation": None},
-            "extendedResourceClaimAllocation": None,
-            "predictedNUMAZones": {"zone": None, "amount": None},
-            "backoffLimit": None,
-        },
-        "Topology": {"levels": {"nodeLabel": None, "alias": None}},
-    }
-)
+        "markUnschedulable": None,
+        "schedulingBackoff": None,
+        "preemptionDelay": None,
+        "stalenessGracePeriod": None,
+    },
+    "BindRequest": {
+        "podName": None,
+        "selectedNode": None,
+        "receivedResourceType": None,
+        "receivedGPU": {"count": None, "portion": None},
+        "selectedGPUGroups": None,
+        "resourceClaimAllocations": {"name": None, "allocation": None},
+        "extendedResourceClaimAllocation": None,
+        "predictedNUMAZones": {"zone": None, "amount": None},
+        "backoffLimit": None,
+    },
+    "Topology": {"levels": {"nodeLabel": None, "alias": None}},
+}
 """The fields of `spec`, by kind; the items of a list are checked like a single value."""
 
 

@@ -51,12 +51,8 @@ def portion(
     """p, the portion of a device: the queue is charged for it, and the pod sees it."""
     if memory is None:
         return fraction or 0.0
-    return _whole_percents(memory / capacity(total))
-
-
-def _whole_percents(part: float) -> float:
     # In floating point, as in KAI: 1071 of 15300 is 7 %, and the result is 8 %.
-    return math.ceil(part * 100) / 100
+    return math.ceil(memory / capacity(total) * 100) / 100
 
 
 def announced(part: float) -> str:

@@ -9,7 +9,6 @@ of a PyTorchJob, are in the modules that apply them.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from kai.api import defaults, keys
@@ -147,141 +146,139 @@ def _workflow(path: str = "spec", **more: Any) -> Kind:
     )  # fmt: skip
 
 
-KINDS: Mapping[str, Kind] = MappingProxyType(
-    {
-        # Kinds that a snapshot contains.
-        "Pod": Kind("", "pods", pods=(Pods(""),), owner="", owns_itself=True, native="V1Pod"),
-        "Node": Kind("", "nodes", cluster_scoped=True),
-        "Queue": Kind(SCHEDULING_GROUP, "queues", cluster_scoped=True),
-        "PodGroup": Kind(SCHEDULING_GROUP, "podGroups"),
-        "BindRequest": Kind(SCHEDULING_GROUP, "bindRequests"),
-        "PriorityClass": Kind("scheduling.k8s.io", "priorityClasses", cluster_scoped=True),
-        "ConfigMap": Kind("", "configMaps"),
-        "Namespace": Kind("", "namespaces", cluster_scoped=True),
-        "PersistentVolume": Kind("", "persistentVolumes", cluster_scoped=True),
-        "PersistentVolumeClaim": Kind("", "persistentVolumeClaims"),
-        "CSIStorageCapacity": Kind(_STORAGE, "csiStorageCapacities"),
-        "StorageClass": Kind(_STORAGE, "storageClasses", cluster_scoped=True),
-        "CSIDriver": Kind(_STORAGE, "csiDrivers", cluster_scoped=True),
-        # Not in KAI's snapshots: KAI does not read them.
-        "CSINode": Kind(_STORAGE, "csiNodes", cluster_scoped=True),
-        "ResourceClaim": Kind(_DEVICES, "resourceClaims"),
-        "ResourceSlice": Kind(_DEVICES, "resourceSlices", cluster_scoped=True),
-        "DeviceClass": Kind(_DEVICES, "deviceClasses", cluster_scoped=True),
-        "Topology": Kind(KAI_GROUP, "topologies", cluster_scoped=True),
-        "NodeResourceTopology": Kind(
-            "topology.node.k8s.io", "nodeResourceTopologies", cluster_scoped=True
+KINDS: Mapping[str, Kind] = {
+    # Kinds that a snapshot contains.
+    "Pod": Kind("", "pods", pods=(Pods(""),), owner="", owns_itself=True, native="V1Pod"),
+    "Node": Kind("", "nodes", cluster_scoped=True),
+    "Queue": Kind(SCHEDULING_GROUP, "queues", cluster_scoped=True),
+    "PodGroup": Kind(SCHEDULING_GROUP, "podGroups"),
+    "BindRequest": Kind(SCHEDULING_GROUP, "bindRequests"),
+    "PriorityClass": Kind("scheduling.k8s.io", "priorityClasses", cluster_scoped=True),
+    "ConfigMap": Kind("", "configMaps"),
+    "Namespace": Kind("", "namespaces", cluster_scoped=True),
+    "PersistentVolume": Kind("", "persistentVolumes", cluster_scoped=True),
+    "PersistentVolumeClaim": Kind("", "persistentVolumeClaims"),
+    "CSIStorageCapacity": Kind(_STORAGE, "csiStorageCapacities"),
+    "StorageClass": Kind(_STORAGE, "storageClasses", cluster_scoped=True),
+    "CSIDriver": Kind(_STORAGE, "csiDrivers", cluster_scoped=True),
+    # Not in KAI's snapshots: KAI does not read them.
+    "CSINode": Kind(_STORAGE, "csiNodes", cluster_scoped=True),
+    "ResourceClaim": Kind(_DEVICES, "resourceClaims"),
+    "ResourceSlice": Kind(_DEVICES, "resourceSlices", cluster_scoped=True),
+    "DeviceClass": Kind(_DEVICES, "deviceClasses", cluster_scoped=True),
+    "Topology": Kind(KAI_GROUP, "topologies", cluster_scoped=True),
+    "NodeResourceTopology": Kind(
+        "topology.node.k8s.io", "nodeResourceTopologies", cluster_scoped=True
+    ),
+    # Workloads of Kubernetes itself.
+    "Job": Kind(
+        "batch", makes_pods=True, pods=_TEMPLATE, gang="owner", native="V1Job",
+        pod_labels=(keys.JOB_NAME_LABEL, keys.OLD_JOB_NAME_LABEL),
+    ),
+    "CronJob": Kind(  # spec 7 J3: KAI groups by the Job
+        "batch", pods=(Pods("spec.jobTemplate.spec.template"),),
+        owner="spec.jobTemplate.metadata",
+        gang_hint="use a JobSet: KAI does not read the number from Jobs of a CronJob",
+        native="V1CronJob", through=("Job",),
+    ),
+    "Deployment": _service(
+        "apps", "V1Deployment", makes_pods=True, priority=defaults.INFERENCE,
+        through=("ReplicaSet",),
+    ),
+    "StatefulSet": _service("apps", "V1StatefulSet", makes_pods=True),
+    "ReplicaSet": _service("apps", "V1ReplicaSet", makes_pods=True),
+    "DaemonSet": _service("apps", "V1DaemonSet", makes_pods=False),
+    "ReplicationController": Kind("", makes_pods=True),
+    # Workloads of other projects.
+    "JobSet": Kind(
+        "jobset.x-k8s.io", makes_pods=False, pods=(Pods(f"spec.{_REPLICATED}"),),
+        parts="job", gang="leaf", through=("Job",), pod_labels=(keys.JOBSET_NAME_LABEL,),
+    ),
+    "TrainJob": Kind(  # its JobSet has its name
+        "trainer.kubeflow.org", makes_pods=False, looked_through=True,
+        through=("JobSet", "Job"), pod_labels=(keys.JOBSET_NAME_LABEL,),
+    ),
+    "TrainingRuntime": _runtime(),
+    "ClusterTrainingRuntime": _runtime(),
+    "LeaderWorkerSet": Kind(
+        "leaderworkerset.x-k8s.io", makes_pods=True, segments=True,
+        pods=(
+            Pods("spec.leaderWorkerTemplate.leaderTemplate", role="leader"),
+            Pods("spec.leaderWorkerTemplate.workerTemplate", role="worker"),
         ),
-        # Workloads of Kubernetes itself.
-        "Job": Kind(
-            "batch", makes_pods=True, pods=_TEMPLATE, gang="owner", native="V1Job",
-            pod_labels=(keys.JOB_NAME_LABEL, keys.OLD_JOB_NAME_LABEL),
+        gang_hint="remove it: KAI waits for spec.leaderWorkerTemplate.size pods",
+        through=("StatefulSet", "Pod"), pod_labels=(keys.LWS_NAME_LABEL,),
+    ),
+    "PyTorchJob": _training("pytorch", "pytorch", makes_pods=True, segments=True),
+    "TFJob": _training("tf", "tensorflow", "PS"),
+    "XGBoostJob": _training("xgb", "xgboost"),
+    "JAXJob": _training("jax", "jax"),
+    "PaddleJob": _training("paddle", "paddle"),
+    "MPIJob": _training("mpi", "mpi", "Launcher", through=("Job",)),
+    "Notebook": Kind(
+        "kubeflow.org", makes_pods=False, priority=defaults.BUILD,
+        through=("StatefulSet",), pod_labels=(keys.NOTEBOOK_LABEL,),
+    ),
+    "RayCluster": _ray("spec", pod_labels=(keys.RAY_CLUSTER_LABEL,)),
+    "RayJob": _ray("spec.rayClusterSpec", through=("RayCluster", "Job")),
+    "RayService": _ray("spec.rayClusterConfig", through=("RayCluster",)),
+    "SparkApplication": _spark(
+        "spec", makes_pods=False,
+        through=("Pod",), pod_labels=(keys.SPARK_APPLICATION_LABEL,),
+    ),
+    "ScheduledSparkApplication": _spark("spec.template", read=False),
+    "InferenceService": Kind(
+        "serving.kserve.io", read=False,
+        pods=tuple(
+            Pods(f"spec.{each}", each, each == "predictor", shape="predictor")
+            for each in ("predictor", "transformer", "explainer")
         ),
-        "CronJob": Kind(  # spec 7 J3: KAI groups by the Job
-            "batch", pods=(Pods("spec.jobTemplate.spec.template"),),
-            owner="spec.jobTemplate.metadata",
-            gang_hint="use a JobSet: KAI does not read the number from Jobs of a CronJob",
-            native="V1CronJob", through=("Job",),
-        ),
-        "Deployment": _service(
-            "apps", "V1Deployment", makes_pods=True, priority=defaults.INFERENCE,
-            through=("ReplicaSet",),
-        ),
-        "StatefulSet": _service("apps", "V1StatefulSet", makes_pods=True),
-        "ReplicaSet": _service("apps", "V1ReplicaSet", makes_pods=True),
-        "DaemonSet": _service("apps", "V1DaemonSet", makes_pods=False),
-        "ReplicationController": Kind("", makes_pods=True),
-        # Workloads of other projects.
-        "JobSet": Kind(
-            "jobset.x-k8s.io", makes_pods=False, pods=(Pods(f"spec.{_REPLICATED}"),),
-            parts="job", gang="leaf", through=("Job",), pod_labels=(keys.JOBSET_NAME_LABEL,),
-        ),
-        "TrainJob": Kind(  # its JobSet has its name
-            "trainer.kubeflow.org", makes_pods=False, looked_through=True,
-            through=("JobSet", "Job"), pod_labels=(keys.JOBSET_NAME_LABEL,),
-        ),
-        "TrainingRuntime": _runtime(),
-        "ClusterTrainingRuntime": _runtime(),
-        "LeaderWorkerSet": Kind(
-            "leaderworkerset.x-k8s.io", makes_pods=True, segments=True,
-            pods=(
-                Pods("spec.leaderWorkerTemplate.leaderTemplate", role="leader"),
-                Pods("spec.leaderWorkerTemplate.workerTemplate", role="worker"),
+        container="kserve-container", topology=False, copies_metadata=True,
+        gang_hint="use a LeaderWorkerSet: KAI starts each of these pods separately",
+    ),
+    "DynamoGraphDeployment": Kind(
+        "nvidia.com", read=False,
+        pods=(
+            Pods(
+                "spec.services{}",
+                no_gpu=_NO_ENGINES, type_field="componentType", shape="service",
             ),
-            gang_hint="remove it: KAI waits for spec.leaderWorkerTemplate.size pods",
-            through=("StatefulSet", "Pod"), pod_labels=(keys.LWS_NAME_LABEL,),
+            Pods("spec.components[name].podTemplate", no_gpu=_NO_ENGINES, type_field="type"),
         ),
-        "PyTorchJob": _training("pytorch", "pytorch", makes_pods=True, segments=True),
-        "TFJob": _training("tf", "tensorflow", "PS"),
-        "XGBoostJob": _training("xgb", "xgboost"),
-        "JAXJob": _training("jax", "jax"),
-        "PaddleJob": _training("paddle", "paddle"),
-        "MPIJob": _training("mpi", "mpi", "Launcher", through=("Job",)),
-        "Notebook": Kind(
-            "kubeflow.org", makes_pods=False, priority=defaults.BUILD,
-            through=("StatefulSet",), pod_labels=(keys.NOTEBOOK_LABEL,),
-        ),
-        "RayCluster": _ray("spec", pod_labels=(keys.RAY_CLUSTER_LABEL,)),
-        "RayJob": _ray("spec.rayClusterSpec", through=("RayCluster", "Job")),
-        "RayService": _ray("spec.rayClusterConfig", through=("RayCluster",)),
-        "SparkApplication": _spark(
-            "spec", makes_pods=False,
-            through=("Pod",), pod_labels=(keys.SPARK_APPLICATION_LABEL,),
-        ),
-        "ScheduledSparkApplication": _spark("spec.template", read=False),
-        "InferenceService": Kind(
-            "serving.kserve.io", read=False,
-            pods=tuple(
-                Pods(f"spec.{each}", each, each == "predictor", shape="predictor")
-                for each in ("predictor", "transformer", "explainer")
-            ),
-            container="kserve-container", topology=False, copies_metadata=True,
-            gang_hint="use a LeaderWorkerSet: KAI starts each of these pods separately",
-        ),
-        "DynamoGraphDeployment": Kind(
-            "nvidia.com", read=False,
-            pods=(
-                Pods(
-                    "spec.services{}",
-                    no_gpu=_NO_ENGINES, type_field="componentType", shape="service",
-                ),
-                Pods("spec.components[name].podTemplate", no_gpu=_NO_ENGINES, type_field="type"),
-            ),
-            queue_annotation="nvidia.com/kai-scheduler-queue",
-            container="main", looked_through=True,
-            gang_hint="set replicas of the services: Grove determines which pods start together",
-        ),
-        "PodCliqueSet": Kind(
-            "grove.io", makes_pods=False,
-            pods=(Pods("spec.template.cliques[name]", shape="clique"),),
-            gang_hint="set minAvailable of the cliques: Grove determines which pods start together",
-            scheduled_by_operator=True,
-            through=("PodClique", "PodCliqueScalingGroup"), pod_labels=(keys.GROVE_SET_LABEL,),
-        ),
-        "PodGangSet": Kind("grove.io", makes_pods=False),
-        "Workflow": _workflow(makes_pods=False, looked_through=True),
-        "WorkflowTemplate": _workflow(read=False),
-        "ClusterWorkflowTemplate": _workflow(read=False),
-        "CronWorkflow": _workflow("spec.workflowSpec", read=False),
-        # Kinds of Kubernetes and KAI that do not affect plans.
-        "PodTemplate": Kind(
-            "", read=False, pods=(Pods("template"),), owner="", topology=False,
-            native="V1PodTemplate",
-        ),
-        "Service": Kind("", read=False, priority=defaults.INFERENCE),  # pods of a Knative Service
-        "Binding": _IGNORED,
-        "ComponentStatus": _IGNORED,
-        "Endpoints": _IGNORED,
-        "Event": _IGNORED,
-        "LimitRange": _IGNORED,
-        "ResourceQuota": _IGNORED,
-        "Secret": _IGNORED,
-        "ServiceAccount": _IGNORED,
-        "ControllerRevision": Kind("apps", read=False),
-        "Config": Kind(KAI_GROUP, read=False),
-        "SchedulingShard": Kind(KAI_GROUP, read=False),
-    }
-)  # fmt: skip
+        queue_annotation="nvidia.com/kai-scheduler-queue",
+        container="main", looked_through=True,
+        gang_hint="set replicas of the services: Grove determines which pods start together",
+    ),
+    "PodCliqueSet": Kind(
+        "grove.io", makes_pods=False,
+        pods=(Pods("spec.template.cliques[name]", shape="clique"),),
+        gang_hint="set minAvailable of the cliques: Grove determines which pods start together",
+        scheduled_by_operator=True,
+        through=("PodClique", "PodCliqueScalingGroup"), pod_labels=(keys.GROVE_SET_LABEL,),
+    ),
+    "PodGangSet": Kind("grove.io", makes_pods=False),
+    "Workflow": _workflow(makes_pods=False, looked_through=True),
+    "WorkflowTemplate": _workflow(read=False),
+    "ClusterWorkflowTemplate": _workflow(read=False),
+    "CronWorkflow": _workflow("spec.workflowSpec", read=False),
+    # Kinds of Kubernetes and KAI that do not affect plans.
+    "PodTemplate": Kind(
+        "", read=False, pods=(Pods("template"),), owner="", topology=False,
+        native="V1PodTemplate",
+    ),
+    "Service": Kind("", read=False, priority=defaults.INFERENCE),  # pods of a Knative Service
+    "Binding": _IGNORED,
+    "ComponentStatus": _IGNORED,
+    "Endpoints": _IGNORED,
+    "Event": _IGNORED,
+    "LimitRange": _IGNORED,
+    "ResourceQuota": _IGNORED,
+    "Secret": _IGNORED,
+    "ServiceAccount": _IGNORED,
+    "ControllerRevision": Kind("apps", read=False),
+    "Config": Kind(KAI_GROUP, read=False),
+    "SchedulingShard": Kind(KAI_GROUP, read=False),
+}  # fmt: skip
 
 _UNKNOWN = Kind("")
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Literal
 
 By = Literal["webhook", "policy", "quota", "security", "rule"]
@@ -21,12 +20,10 @@ By = Literal["webhook", "policy", "quota", "security", "rule"]
 REGISTRATIONS = "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"
 SWITCHING = "docs/howto/shadow.md#switch-from-kai-to-kai"
 
-_OF_KAI: Mapping[str, str] = MappingProxyType(
-    {
-        "podgroup-validation.kai.scheduler": "kai-podgroup-validation-v2alpha2",
-        "queue-validation.kai.scheduler": "kai-queue-validation-v2",
-    }
-)
+_OF_KAI: Mapping[str, str] = {
+    "podgroup-validation.kai.scheduler": "kai-podgroup-validation-v2alpha2",
+    "queue-validation.kai.scheduler": "kai-queue-validation-v2",
+}
 """KAI's registrations (spec 6 C16) that must go when its programs are stopped, by webhook."""
 _KAIS_ADMISSION = re.compile(r"(?:topology\.)?(?:kai-)?admission\.(?P<namespace>[^.]+)\.svc")
 

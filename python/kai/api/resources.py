@@ -9,7 +9,6 @@ versions of these kinds, by discovery.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from kai.api.keys import KAI_GROUP, SCHEDULING_GROUP
@@ -154,9 +153,9 @@ def _of_kind(kind: str) -> Resource:
 VERSIONED = frozenset({"ResourceClaim", "ResourceSlice", "DeviceClass"})
 """Kinds whose API version differs between servers (spec 3 D1)."""
 
-RESOURCES: Mapping[str, Resource] = MappingProxyType(
-    {kind: _of_kind(kind) for kind in _OF_KINDS} | {each.kind: each for each in _OTHERS}
-)
+RESOURCES: Mapping[str, Resource] = {kind: _of_kind(kind) for kind in _OF_KINDS} | {
+    each.kind: each for each in _OTHERS
+}
 
 OURS = tuple(each for each in RESOURCES.values() if each.group in (SCHEDULING_GROUP, KAI_GROUP))
 """The resources that kai's own definitions create."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kai.engine import explain, text
@@ -27,8 +26,8 @@ def summary(plan: Answer) -> str:
     """ "4 pods bound, 1 evicted; 2 of 5 pod groups wait"."""
     kinds = plan.situation.counts
     done = [
-        f"{text.count(kinds[kind], 'pod') if first else text.number(kinds[kind])} {_VERBS[kind]}"
-        for first, kind in _marking_first(kind for kind in _VERBS if kinds[kind])
+        f"{text.number(kinds[kind]) if index else text.count(kinds[kind], 'pod')} {_VERBS[kind]}"
+        for index, kind in enumerate(kind for kind in _VERBS if kinds[kind])
     ]
     groups, waiting = kinds["pod_groups"], kinds["waiting"]
     total = text.count(groups, "pod group")
@@ -124,8 +123,3 @@ def fragmentation(before: Fragmentation, after: Fragmentation) -> Table:
 def queue_tables_of(plan: Answer) -> list[Table]:
     """The queues of a plan, below their parents: one table per resource."""
     return queue_tables(plan.queues, plan.situation.queue_parents)
-
-
-def _marking_first(items: Iterable[str]) -> Iterable[tuple[bool, str]]:
-    for index, item in enumerate(items):
-        yield index == 0, item

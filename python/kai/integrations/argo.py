@@ -284,27 +284,23 @@ def _hera(settings: Mapping[str, Any], kind: str) -> HeraArguments:
     pod_metadata = workflow["spec"].get("podMetadata")
     return HeraArguments(
         workflow_kwargs=filled(
-            {
-                "labels": workflow.get("metadata", {}).get("labels"),
-                "scheduler_name": workflow["spec"]["schedulerName"],
-                "pod_metadata": pod_metadata and models.Metadata(labels=pod_metadata["labels"]),
-            }
+            labels=workflow.get("metadata", {}).get("labels"),
+            scheduler_name=workflow["spec"]["schedulerName"],
+            pod_metadata=pod_metadata and models.Metadata(labels=pod_metadata["labels"]),
         ),
         template_kwargs=filled(
-            {
-                "scheduler_name": template["schedulerName"],
-                "labels": template.get("metadata", {}).get("labels"),
-                "annotations": template.get("metadata", {}).get("annotations"),
-                "node_selector": template.get("nodeSelector"),
-                "tolerations": _models(models.Toleration, template.get("tolerations")),
-                "pod_spec_patch": template.get("podSpecPatch"),
-                "env": [hera.Env(**each) for each in container.get("env", [])],
-                "resources": _hera_resources(hera, models, container.get("resources", {})),
-                "volumes": _models(models.Volume, template.get("volumes")),
-                "volume_mounts": _models(models.VolumeMount, container.get("volumeMounts")),
-                "security_context": container.get("securityContext")
-                and models.SecurityContext.model_validate(container["securityContext"]),
-            }
+            scheduler_name=template["schedulerName"],
+            labels=template.get("metadata", {}).get("labels"),
+            annotations=template.get("metadata", {}).get("annotations"),
+            node_selector=template.get("nodeSelector"),
+            tolerations=_models(models.Toleration, template.get("tolerations")),
+            pod_spec_patch=template.get("podSpecPatch"),
+            env=[hera.Env(**each) for each in container.get("env", [])],
+            resources=_hera_resources(hera, models, container.get("resources", {})),
+            volumes=_models(models.Volume, template.get("volumes")),
+            volume_mounts=_models(models.VolumeMount, container.get("volumeMounts")),
+            security_context=container.get("securityContext")
+            and models.SecurityContext.model_validate(container["securityContext"]),
         ),
     )
 

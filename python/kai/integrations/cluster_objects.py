@@ -113,10 +113,8 @@ def workflow_defaults(
             "existing is not a mapping: write the text of data.workflowDefaults of the ConfigMap"
         )
     added = filled(
-        {
-            "metadata": filled({"labels": request.queue_labels}),
-            "spec": {"schedulerName": request.scheduler_name},
-        }
+        metadata=filled({"labels": request.queue_labels}),
+        spec={"schedulerName": request.scheduler_name},
     )
     text = yaml.safe_dump(merge(before, added), sort_keys=False)
     metadata = {"name": name, "namespace": namespace}

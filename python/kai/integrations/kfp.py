@@ -139,11 +139,9 @@ def _part(request: PodRequest) -> tuple[PodPart, bool]:
 
 def _settings(part: PodPart) -> dict[str, Any]:
     kubernetes = filled(
-        {
-            "podMetadata": part.metadata(owns_itself=True),
-            "nodeSelector": filled({"labels": dict(part.node_selector)}),
-            "tolerations": [_toleration(each) for each in part.tolerations],
-        }
+        podMetadata=part.metadata(owns_itself=True),
+        nodeSelector=filled({"labels": dict(part.node_selector)}),
+        tolerations=[_toleration(each) for each in part.tolerations],
     )
     requests = part.resources.get("requests", {})
     limits = dict(part.resources.get("limits", {}))

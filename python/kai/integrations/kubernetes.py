@@ -150,12 +150,10 @@ def pod_template(
     if restart_policy is not None:
         rules.one_of("restart_policy", restart_policy, _POLICIES)
     main = filled(
-        {
-            "name": container,
-            "image": image,
-            "command": words("command", command),
-            "args": words("args", args),
-        }
+        name=container,
+        image=image,
+        command=words("command", command),
+        args=words("args", args),
     )
     return {"spec": filled({"containers": [main], "restartPolicy": restart_policy})}
 

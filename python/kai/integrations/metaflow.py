@@ -171,21 +171,15 @@ def _arguments(
         {
             "metadata": filled({key: before.get(key) for key in ("labels", "annotations")}),
             "spec": filled(
-                {
-                    "nodeSelector": selector,
-                    "tolerations": spelling.camel(before.get("tolerations") or []),
-                    "containers": [
-                        filled(
-                            {
-                                "name": name,
-                                "resources": filled({"limits": limits}),
-                                "securityContext": spelling.camel(
-                                    before.get("security_context") or {}
-                                ),
-                            }
-                        )
-                    ],
-                }
+                nodeSelector=selector,
+                tolerations=spelling.camel(before.get("tolerations") or []),
+                containers=[
+                    filled(
+                        name=name,
+                        resources=filled({"limits": limits}),
+                        securityContext=spelling.camel(before.get("security_context") or {}),
+                    )
+                ],
             ),
         },
         part,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any
 
 from kai.api import keys, kinds, rules
@@ -26,9 +25,9 @@ PRIORITY_LABEL = "ray.io/priority-class-name"  # KAI prefers it to all others (s
 HEAD, WORKER = "ray-head", "ray-worker"
 
 # The field of each kind's spec that describes its cluster; "": the spec itself.
-CLUSTERS: Mapping[str, str] = MappingProxyType(
-    {name: kind.ray.partition(".")[2] for name, kind in kinds.WORKLOADS.items() if kind.ray}
-)
+CLUSTERS: Mapping[str, str] = {
+    name: kind.ray.partition(".")[2] for name, kind in kinds.WORKLOADS.items() if kind.ray
+}
 SUBMISSION_MODES = ("HTTPMode", "SidecarMode", "InteractiveMode", "K8sJobMode")
 
 

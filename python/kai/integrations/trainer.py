@@ -78,12 +78,10 @@ def build(
     placement.of_metadata(owner, "TrainJob")
     shape.place(placement)
     trains = filled(
-        {
-            "numNodes": num_nodes,
-            "numProcPerNode": num_proc_per_node,
-            "env": part.env_list(),
-            "resourcesPerNode": shape.resources,
-        }
+        numNodes=num_nodes,
+        numProcPerNode=num_proc_per_node,
+        env=part.env_list(),
+        resourcesPerNode=shape.resources,
     )
     reference = {"name": copied["metadata"]["name"]}
     if copied["kind"] != "ClusterTrainingRuntime":  # the default kind
@@ -184,10 +182,8 @@ class _Shape:
     def runtime_patch(self) -> dict[str, Any]:
         pod = filled({"metadata": self.pod_metadata, "spec": self.pod_spec})
         template = filled(
-            {
-                "metadata": filled({"annotations": self.job_annotations}),
-                "spec": {"template": pod} if pod else {},
-            }
+            metadata=filled({"annotations": self.job_annotations}),
+            spec={"template": pod} if pod else {},
         )
         if not template:
             return {}
@@ -303,10 +299,8 @@ def _options(settings: Mapping[str, Any], shape: _Shape, as_native: bool | None)
         if not shape.runtime_patch():
             return options
         template = filled(
-            {
-                "metadata": filled({"annotations": shape.job_annotations}),
-                "spec": sdk.JobSpecPatch(template=sdk.PodTemplatePatch(**pod)) if pod else None,
-            }
+            metadata=filled({"annotations": shape.job_annotations}),
+            spec=sdk.JobSpecPatch(template=sdk.PodTemplatePatch(**pod)) if pod else None,
         )
         job = sdk.ReplicatedJobPatch(name=shape.job, template=sdk.JobTemplatePatch(**template))
         jobs = sdk.JobSetTemplatePatch(spec=sdk.JobSetSpecPatch(replicated_jobs=[job]))

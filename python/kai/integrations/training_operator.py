@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 from kai.api import kinds, rules
@@ -24,16 +23,14 @@ from kai.settings.native import to_native
 API = "kubeflow.org/v1"
 
 # Kind -> its roles by default.
-_ROLES: Mapping[str, Mapping[str, int]] = MappingProxyType(
-    {
-        "PyTorchJob": {"Master": 1},
-        "TFJob": {"Worker": 1},
-        "XGBoostJob": {"Master": 1},
-        "JAXJob": {"Worker": 1},
-        "PaddleJob": {"Worker": 1},
-        "MPIJob": {"Launcher": 1, "Worker": 1},
-    }
-)
+_ROLES: Mapping[str, Mapping[str, int]] = {
+    "PyTorchJob": {"Master": 1},
+    "TFJob": {"Worker": 1},
+    "XGBoostJob": {"Master": 1},
+    "JAXJob": {"Worker": 1},
+    "PaddleJob": {"Worker": 1},
+    "MPIJob": {"Launcher": 1, "Worker": 1},
+}
 
 
 def build(

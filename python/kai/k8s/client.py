@@ -248,36 +248,24 @@ class Client:
         answer. Empty: the caller checks the body. Raises UnreachableError after several tries, and
         RefusedError for other answers.
         """
-        async with self._reading if lane == "read" else contextlib.nullcontext():
-            return await self._read(path, parameters, kinds=kinds, accept=accept, lane=lane)
-
-    async def _read(
-        self,
-        path: str,
-        parameters: Mapping[str, str],
-        *,
-        kinds: Sequence[str],
-        accept: str,
-        lane: str,
-    ) -> Answer:
+        options: dict[str, Any] = {"content": accept, "lane": lane, "kinds": kinds}
         backoff = Backoff(self.clock, FIRST_WAIT_S, MOST_WAIT_S)
-        for left in reversed(range(TRIES)):
-            try:
-                answer = await self._exchange(
-                    "GET", path, parameters=parameters, content=accept, lane=lane, kinds=kinds
-                )
-            except Unanswered as error:
-                if not left:
-                    raise UnreachableError(f"{self._base}: {error}") from None
-                wait = backoff.next()
-            else:
-                if answer.status < 300 or answer.status in (404, 410):
-                    return answer
-                if not left or (answer.status < 500 and answer.status != 429):
-                    raise self.refused(*answer)
-                wait = self._wait(answer, backoff)
-            self.repeated += 1
-            await self.clock.sleep(wait)
+        async with self._reading if lane == "read" else contextlib.nullcontext():
+            for left in reversed(range(TRIES)):
+                try:
+                    answer = await self._exchange("GET", path, parameters=parameters, **options)
+                except Unanswered as error:
+                    if not left:
+                        raise UnreachableError(f"{self._base}: {error}") from None
+                    wait = backoff.next()
+                else:
+                    if answer.status < 300 or answer.status in (404, 410):
+                        return answer
+                    if not left or (answer.status < 500 and answer.status != 429):
+                        raise self.refused(*answer)
+                    wait = self._wait(answer, backoff)
+                self.repeated += 1
+                await self.clock.sleep(wait)
         raise AssertionError
 
     async def _fetch(self, path: str) -> tuple[int, bytes]:

@@ -94,7 +94,9 @@ def check_keys(
                 key, value, here, is_owner and known.gang in ("owner", "leaf")
             )
     for key in labels:
-        yield from _check_label(key, (*where, "labels", key))
+        if message := keys_of.misplaced(key, "labels"):
+            here = (*where, "labels", key)
+            yield error("annotation-as-label", here, message, "move it to annotations")
     owner: keys_of.Owner = "pod" if is_pod or known.copies_metadata else "workload"
     for found in keys_of.check(metadata, where, owner, has_gpu=has_gpu):
         if found.at[-1] not in (label_key, _OLD_MIN_MEMBER):
@@ -155,11 +157,6 @@ def _check_annotation(key: str, value: Any, here: Path, may_rename: bool) -> Ite
     elif key in _DURATIONS and not rules.is_duration(str(value)):
         message = f'duration "{value}" is not valid'
         yield error("duration-refused", here, message, "write a duration with a unit, such as 5m")
-
-
-def _check_label(key: str, here: Path) -> Iterator[Finding]:
-    if message := keys_of.misplaced(key, "labels"):
-        yield error("annotation-as-label", here, message, "move it to annotations")
 
 
 def _topology(annotations: Mapping[str, Any], where: Path) -> Iterator[Finding]:

@@ -23,8 +23,6 @@ from kai.engine.arguments import suggesting
 from kai.errors import KaiError
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from kai.engine.cluster import Cluster
     from kai.engine.config import ConfigSource
     from kai.engine.plan import Plan
@@ -177,23 +175,13 @@ class Live:
     def __enter__(self) -> Live:
         return self.open()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Live:
         return await asyncio.to_thread(self.open)
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.close)
 
     def __repr__(self) -> str:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import gc
 import time
-from types import TracebackType
 from typing import Any
 
 GENERATIONS = 3
@@ -46,12 +45,7 @@ class Collecting:
         gc.callbacks.append(self._saw)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         gc.callbacks.remove(self._saw)
         gc.set_threshold(*self._thresholds)
 

@@ -206,7 +206,7 @@ class Service:
             period=self._options.compare_period,
             kinds=self._kinds,
             may_compare=self._may_act,
-            list_anew=self._list_one_anew,
+            list_anew=lambda kind: self._list_anew([kind]),
             lost=self._lost_events,
         )
 
@@ -249,9 +249,6 @@ class Service:
         await self._list_anew([kind for kind in kinds if kind in self._watching])
         self._listing = None
         self._changed.set()
-
-    async def _list_one_anew(self, kind: str) -> None:
-        await self._list_anew([kind])
 
     async def _list_anew(self, kinds: Sequence[str]) -> None:
         """Returns when all of them are listed."""

@@ -244,16 +244,14 @@ def _ray(written: _Written) -> None:
     """Its builder sets num-gpus of the group instead."""
 
 
-_WRITERS: Mapping[str, Callable[[_Written], None]] = MappingProxyType(
-    {
-        "torch": _torch,
-        "tensorflow": _tensorflow,
-        "jax": _jax,
-        "vllm": _vllm,
-        "tensorrt-llm": _tensorrt_llm,
-        "sglang": _sglang,
-        "triton": _triton,
-        "cupy": _cupy,
-        "ray": _ray,
-    }
-)
+_WRITERS: Mapping[str, Callable[[_Written], None]] = {
+    "torch": _torch,
+    "tensorflow": _tensorflow,
+    "jax": _jax,
+    "vllm": _vllm,
+    "tensorrt-llm": _tensorrt_llm,
+    "sglang": _sglang,
+    "triton": _triton,
+    "cupy": _cupy,
+    "ray": _ray,
+}

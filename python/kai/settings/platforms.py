@@ -22,12 +22,10 @@ class Platform:
     pool_label: str | None
 
 
-PLATFORMS: Mapping[str, Platform] = MappingProxyType(
-    {
-        "gke": Platform("cloud.google.com/gke-accelerator", "cloud.google.com/gke-nodepool"),
-        "eks": Platform(keys.GPU_PRODUCT_LABEL, "eks.amazonaws.com/nodegroup"),
-        "aks": Platform(keys.GPU_PRODUCT_LABEL, "kubernetes.azure.com/agentpool"),
-        "generic": Platform(keys.GPU_PRODUCT_LABEL, None),
-    }
-)
+PLATFORMS: Mapping[str, Platform] = {
+    "gke": Platform("cloud.google.com/gke-accelerator", "cloud.google.com/gke-nodepool"),
+    "eks": Platform(keys.GPU_PRODUCT_LABEL, "eks.amazonaws.com/nodegroup"),
+    "aks": Platform(keys.GPU_PRODUCT_LABEL, "kubernetes.azure.com/agentpool"),
+    "generic": Platform(keys.GPU_PRODUCT_LABEL, None),
+}
 """``generic`` is any cluster with NVIDIA's GPU feature discovery."""

@@ -55,25 +55,21 @@ class PodPart:
     def spec(self) -> dict[str, Any]:
         """The spec of the pod, without containers."""
         return filled(
-            {
-                "schedulerName": self.scheduler_name,
-                "nodeSelector": dict(self.node_selector),
-                "tolerations": [dict(each) for each in self.tolerations],
-                "runtimeClassName": self.runtime_class,
-                "resourceClaims": [dict(each) for each in self.resource_claims],
-                "volumes": [dict(each) for each in self.volumes],
-            }
+            schedulerName=self.scheduler_name,
+            nodeSelector=dict(self.node_selector),
+            tolerations=[dict(each) for each in self.tolerations],
+            runtimeClassName=self.runtime_class,
+            resourceClaims=[dict(each) for each in self.resource_claims],
+            volumes=[dict(each) for each in self.volumes],
         )
 
     def container_fields(self) -> dict[str, Any]:
         """The fields of the main container, without its name and image."""
         return filled(
-            {
-                "env": self.env_list(),
-                "resources": dict(self.resources),
-                "volumeMounts": [dict(each) for each in self.volume_mounts],
-                "securityContext": dict(self.security_context),
-            }
+            env=self.env_list(),
+            resources=dict(self.resources),
+            volumeMounts=[dict(each) for each in self.volume_mounts],
+            securityContext=dict(self.security_context),
         )
 
     def manifest(
@@ -86,9 +82,10 @@ class PodPart:
         return new_object("Pod", self.metadata(owns_itself=owns_itself), spec=spec)
 
 
-def filled(fields: Mapping[str, Any]) -> dict[str, Any]:
+def filled(fields: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Any]:
     """The fields that are not empty."""
-    return {key: value for key, value in fields.items() if value not in (None, "", {}, [], ())}
+    every = {**(fields or {}), **named}
+    return {key: value for key, value in every.items() if value not in (None, "", {}, [], ())}
 
 
 def pod_part(request: PodRequest, *, container: str | None = None) -> PodPart:

@@ -115,24 +115,12 @@ class Plots:
             middle, held, step="mid", color=look[0].colour, alpha=0.45, lw=0, label="held"
         )
         axes.step(middle, held, where="mid", color=look[0].colour, lw=1)
-        axes.step(
-            middle,
-            fair,
-            where="mid",
-            color=look[1].colour,
-            lw=1.6,
-            ls=(0, (5, 1.5)),
-            label="fair share",
-        )
-        axes.step(
-            middle,
-            requested,
-            where="mid",
-            color=ground.quiet,
-            lw=1,
-            ls=(0, (1, 1.2)),
-            label="requested, held or not",
-        )
+        for gpus, colour, width, dash, label in (
+            (fair, look[1].colour, 1.6, (5, 1.5), "fair share"),
+            (requested, ground.quiet, 1, (1, 1.2), "requested, held or not"),
+        ):
+            line: dict[str, Any] = {"color": colour, "lw": width, "ls": (0, dash), "label": label}
+            axes.step(middle, gpus, where="mid", **line)
         top = max(float(held.max()), float(fair.max()), 1.0)
         past = series.queue_steps(self._timeline, queue, "gpu", "usage")
         if len(past[0]):

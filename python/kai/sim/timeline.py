@@ -113,7 +113,7 @@ class Timeline:
         }
         for name in ("held", "kept", "lost", "idle"):
             jobs[f"{name}_gpu_s"] = by_input(f"{name}_ns") / 1e9 * gpus
-        stays, queues, usage, nodes = (raw[each] for each in ("stays", "queues", "usage", "nodes"))
+        stays, queues = raw["stays"], raw["queues"]
         stay_job = its["input"][stays["job"]]
         stay_gpus = gpus[stay_job]
         if first is not None:
@@ -139,20 +139,9 @@ class Timeline:
                 "requested_gpus": queues["requested"] / 1e6,
                 "fair_share_gpus": np.array(queues["fair_share"]),
             },
-            usage={
-                "at_s": usage["at_ns"] / 1e9,
-                **{each: np.array(usage[each]) for each in ("queue", "gpu", "cpu", "memory")},
-            },
-            nodes={
-                "at_s": nodes["at_ns"] / 1e9,
-                "node": np.array(nodes["node"]),
-                "is_there": np.array(nodes["is_there"]),
-            },
-            node_events={
-                "at_s": raw["node_events"]["at_ns"] / 1e9,
-                "node": np.array(raw["node_events"]["node"]),
-                "event": np.array(raw["node_events"]["event"]),
-            },
+            usage=_moments(raw["usage"], "queue", "gpu", "cpu", "memory"),
+            nodes=_moments(raw["nodes"], "node", "is_there"),
+            node_events=_moments(raw["node_events"], "node", "event"),
             node_names=tuple(raw["node_names"]),
             queue_names=tuple(raw["queue_names"]),
             end_s=raw["end_ns"] / 1e9,
@@ -381,6 +370,11 @@ def _with_new_columns(columns: dict[str, Any]) -> dict[str, Any]:
     """For timelines saved before jobs had these columns."""
     count = len(columns["arrival_s"])
     return {name: np.full(count, value) for name, value in UNCUT.items()} | columns
+
+
+def _moments(table: Mapping[str, Any], *columns: str) -> dict[str, Any]:
+    """A copy of these columns, with the times in seconds."""
+    return {"at_s": table["at_ns"] / 1e9, **{each: np.array(table[each]) for each in columns}}
 
 
 def _seconds(times_ns: Any) -> Any:

@@ -96,7 +96,9 @@ class Evictor:
         if obstacle is None:
             await self._evict(removal)
         else:
-            self._spare_one(removal, _spared_message(*obstacle))
+            other, why = obstacle
+            text = f"it would be evicted together with pod {other.order.pod}: {why}"
+            self._spare_one(removal, text)
 
     async def _evict(self, removal: Removal) -> None:
         outcome = Outcome(Result.LOST)
@@ -123,7 +125,3 @@ class Evictor:
 
     def _is_current(self, removal: Removal) -> bool:
         return self._leaving.get(removal.order.pod) is removal
-
-
-def _spared_message(refused: Removal, why: str) -> str:
-    return f"it would be evicted together with pod {refused.order.pod}: {why}"

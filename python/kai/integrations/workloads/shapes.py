@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from kai.api import keys
@@ -107,10 +106,8 @@ def _write_spark(part: Manifest, pod: Manifest) -> dict[str, Any]:
     resources = container.get("resources", {})
     limits = dict(resources.get("limits", {}))
     written |= filled(
-        {
-            "coreLimit": limits.pop("cpu", None),
-            "coreRequest": resources.get("requests", {}).get("cpu"),
-        }
+        coreLimit=limits.pop("cpu", None),
+        coreRequest=resources.get("requests", {}).get("cpu"),
     )
     for name, amount in limits.items():
         if is_gpu_resource(name):
@@ -165,9 +162,7 @@ def _write_dynamo(service: Manifest, pod: Manifest) -> dict[str, Any]:
     written = {k: v for k, v in service.items() if k != "resources"}
     return {
         **written,
-        **filled(
-            {"extraPodMetadata": pod.get("metadata"), "extraPodSpec": spec, "resources": short}
-        ),
+        **filled(extraPodMetadata=pod.get("metadata"), extraPodSpec=spec, resources=short),
     }
 
 
@@ -205,14 +200,12 @@ def _spark(role: str) -> Shape:
     )
 
 
-SHAPES: Mapping[str, Shape] = MappingProxyType(
-    {
-        "argo": _ARGO,
-        "clique": _CLIQUE,
-        "predictor": _PREDICTOR,
-        "service": _SERVICE,
-        "spark-driver": _spark("driver"),
-        "spark-executor": _spark("executor"),
-    }
-)
+SHAPES: Mapping[str, Shape] = {
+    "argo": _ARGO,
+    "clique": _CLIQUE,
+    "predictor": _PREDICTOR,
+    "service": _SERVICE,
+    "spark-driver": _spark("driver"),
+    "spark-executor": _spark("executor"),
+}
 """By the names that kai.api.kinds gives them."""

@@ -132,28 +132,24 @@ def _expressible(request: PodRequest, has_job: bool) -> PodRequest:
 def _pod_settings(part: PodPart, *, owns_itself: bool) -> dict[str, Any]:
     metadata = part.metadata(owns_itself=owns_itself)
     return filled(
-        {
-            "scheduler_name": part.scheduler_name,
-            "labels": metadata.get("labels"),
-            "annotations": metadata.get("annotations"),
-            "tolerations": [dict(each) for each in part.tolerations],
-            "node_selectors": dict(part.node_selector),
-            "env": part.env_list(),
-            "resources": dict(part.resources),  # an empty one crashes 0.82 (spec 7 Z5)
-            "volumes": [dict(each) for each in part.volumes],
-            "volume_mounts": [dict(each) for each in part.volume_mounts],
-            "additional_pod_spec_args": filled({"runtime_class_name": part.runtime_class}),
-        }
+        scheduler_name=part.scheduler_name,
+        labels=metadata.get("labels"),
+        annotations=metadata.get("annotations"),
+        tolerations=[dict(each) for each in part.tolerations],
+        node_selectors=dict(part.node_selector),
+        env=part.env_list(),
+        resources=dict(part.resources),  # an empty one crashes 0.82 (spec 7 Z5)
+        volumes=[dict(each) for each in part.volumes],
+        volume_mounts=[dict(each) for each in part.volume_mounts],
+        additional_pod_spec_args=filled({"runtime_class_name": part.runtime_class}),
     )
 
 
 def _ignored(part: PodPart) -> dict[str, Any]:
     return filled(
-        {
-            "node_selector": dict(part.node_selector),
-            "container_environment": dict(part.env),
-            "security_context": dict(part.security_context),
-        }
+        node_selector=dict(part.node_selector),
+        container_environment=dict(part.env),
+        security_context=dict(part.security_context),
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 
@@ -136,15 +137,7 @@ def tiresias(table: Table) -> Trace:
     )
 
 
-def _of_simulator(
-    table: Table,
-    name: str,
-    *,
-    unit_s: float,
-    nodes: tuple[NodePool, ...],
-    cluster: str,
-    notes: tuple[str, ...] = (),
-) -> Trace:
+def _of_simulator(table: Table, name: str, *, unit_s: float, **described: Any) -> Trace:
     job = table.filled("job_id")
     arrival_s = table.numbers("submit_time", least=0, most=1e14) * unit_s
     duration_s = table.numbers("duration", least=0, most=1e14) * unit_s
@@ -160,10 +153,8 @@ def _of_simulator(
         duration_s=duration_s[kept],
         gpus=gpus[kept],
         columns={"application": application},
-        nodes=nodes,
-        cluster=cluster,
-        notes=notes,
         problems=table.problems(),
+        **described,
     )
 
 
