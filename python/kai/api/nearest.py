@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+
+from kai.errors import InvalidInputError
 
 _MOST_KNOWN = 1000
 
@@ -20,6 +22,27 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     names = list(known)
     close = difflib.get_close_matches(str(name), names, n=1) if len(names) <= _MOST_KNOWN else []
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def check_known(
+    names: Iterable[object],
+    known: Collection[str],
+    message: str,
+    kind: type[Exception] = InvalidInputError,
+    *,
+    lists_all: bool = False,
+) -> None:
+    """Raises an error about the first name that is not known. `lists_all`: it has all known names
+    if none is close.
+
+    >>> check_known(["visoin"], ["speech", "vision"], "there is no queue")
+    Traceback (most recent call last):
+    kai.errors.InvalidInputError: there is no queue 'visoin'; did you mean 'vision'?
+    """
+    for name in names:
+        if name not in known:
+            every = f": {', '.join(known)}" if lists_all else ""
+            raise kind(f"{message} {name!r}{did_you_mean(name, known) or every}")
 
 
 def is_typo(name: str, meant: str, most: int = 1) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -40,3 +41,11 @@ def given_options() -> dict[str, str]:
         for each in context.command.params
         if (name := each.name) and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
+
+
+def json_of(text: str, option: click.Parameter) -> Any:
+    """The value of an option that is JSON."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise click.BadParameter(f"not valid JSON: {error}", param=option) from None

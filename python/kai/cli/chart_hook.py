@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from kai.cli.adding import flag
+from kai.cli.adding import flag, json_of
 from kai.cli.connecting import cluster_options
 
 if TYPE_CHECKING:
@@ -32,10 +31,7 @@ def programs(
     found = {}
     for text in texts:
         name, _sign, arguments = text.partition("=")
-        try:
-            found[name] = json.loads(arguments)
-        except ValueError as error:
-            raise click.BadParameter(f"not valid JSON: {error}", param=option) from None
+        found[name] = json_of(arguments, option)
         if not isinstance(found[name], list) or found[name][:1] != ["run"]:
             raise click.BadParameter("not a JSON list that starts with run", param=option)
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import click
 
 from kai.api.durations import go_seconds, too_long
 from kai.api.kai_flags import FLAGS, PARAMETERS, Flag, truth_of
-from kai.cli.adding import added
+from kai.cli.adding import added, json_of
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -97,10 +96,7 @@ def plugins(_: click.Context, option: click.Parameter, text: str | None) -> dict
     """The options in the configuration of KAI's binder plugins."""
     if text is None:
         return {}
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise click.BadParameter(f"not valid JSON: {error}", param=option) from None
+    found = json_of(text, option)
     if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
         raise click.BadParameter("not a JSON object of objects", param=option)
     chosen: dict[str, Any] = {}

@@ -11,6 +11,7 @@ import click
 
 from kai.cli.adding import added, flag, with_default
 from kai.cli.failures import DONE, print_error
+from kai.engine.frozen import thawed
 
 # Arguments of PodRequest, in the order of the help. PodRequest checks their values.
 _TEXTS = {
@@ -180,7 +181,7 @@ def command(
         "unsupported": [asdict(each) for each in built.unsupported],
         "warnings": list(built.warnings),
     }
-    _write(_plain(parts if shown == "all" else parts[shown or "settings"]), form, shown)
+    _write(thawed(parts if shown == "all" else parts[shown or "settings"]), form, shown)
     return DONE
 
 
@@ -233,14 +234,6 @@ def _value(text: str) -> Any:
 
 
 # ---- the output ----------------------------------------------------------------------------------
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    return value
 
 
 def _write(value: Any, form: str, shown: str | None) -> None:

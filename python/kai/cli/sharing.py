@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from kai.api import keys
-from kai.cli.adding import added, flag, with_default
+from kai.cli.adding import added, flag, json_of, with_default
 from kai.cli.kai_flags import Seconds
 
 
 def json_object(_: click.Context, option: click.Parameter, text: str | None) -> dict[str, Any]:
     """A JSON object; empty without a text."""
-    try:
-        found = json.loads(text or "{}")
-    except ValueError as error:
-        raise click.BadParameter(f"not valid JSON: {error}", param=option) from None
+    found = json_of(text or "{}", option)
     if not isinstance(found, dict):
         raise click.BadParameter("not a JSON object", param=option)
     return found

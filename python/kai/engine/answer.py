@@ -14,7 +14,7 @@ from kai.engine import frames
 from kai.engine.cluster import Rejected
 from kai.engine.decisions import Decisions
 from kai.engine.frozen import Frozen
-from kai.engine.queues import Queues, queues_of
+from kai.engine.queues import Queues
 from kai.engine.situation import Situation
 from kai.engine.values import (
     Decision,
@@ -130,7 +130,8 @@ class Answer:
     @cached_property
     def queues(self) -> Queues:
         """The numbers of every queue; empty if the configuration has no plugin `proportion`."""
-        return queues_of(self._compiled.queues(), lambda: self.situation.queue_parents)
+        rows: Any = self._compiled.queues()  # each value is created at its first use
+        return Queues(rows, lambda: self.situation.queue_parents)
 
     @cached_property
     def order(self) -> Order:

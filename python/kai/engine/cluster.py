@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from kai.api import defaults, files, keys, kinds, times
 from kai.api.naming import naming
-from kai.api.nearest import did_you_mean
+from kai.api.nearest import check_known, did_you_mean
 from kai.api.reading import at, mapping
 from kai.engine import arguments, edits, objects, overview, text
 from kai.engine import usage as usages
@@ -377,10 +377,7 @@ class Cluster:
 
         Raises InvalidClusterError for a kind that no plan depends on.
         """
-        if kind not in kinds.LISTS:
-            raise InvalidClusterError(
-                f"plans do not use the kind {kind}{did_you_mean(kind, kinds.LISTS)}"
-            )
+        _check_kind(kind)
         with self._lock:
             core = self._core_cluster()
             self._note(core, kind, name, None, was_there=core.delete(kind, name))
@@ -739,10 +736,7 @@ class Cluster:
         Raises InvalidClusterError for a kind that no snapshot holds, and for a value that no object
         can hold.
         """
-        if kind not in kinds.LISTS:
-            raise InvalidClusterError(
-                f"a snapshot does not contain the kind {kind}{did_you_mean(kind, kinds.LISTS)}"
-            )
+        _check_kind(kind, "a snapshot does not contain")
         added = _parse(_dump(list(manifests)))
         with self._lock:
             self._list(kinds.LISTS[kind]).extend(added)
@@ -942,10 +936,7 @@ class Cluster:
     def _kind_of(self, name: str, kind: str | None) -> str:
         """The kind of an existing object."""
         if kind is not None:
-            if kind not in kinds.LISTS:
-                raise InvalidClusterError(
-                    f"plans do not use the kind {kind}{did_you_mean(kind, kinds.LISTS)}"
-                )
+            _check_kind(kind)
             self._existing(kind, name)
             return kind
         for listed in (_REMOVABLE, tuple(kinds.LISTS)):
@@ -1388,13 +1379,15 @@ def _key(manifest: Mapping[str, Any]) -> str:
     return f"{namespace}/{name}" if namespace else name
 
 
+def _check_kind(kind: str, why: str = "plans do not use") -> None:
+    if kind not in kinds.LISTS:
+        raise InvalidClusterError(f"{why} the kind {kind}{did_you_mean(kind, kinds.LISTS)}")
+
+
 def _known_options(
     function: str, given: Iterable[str], options: type, *, noun: str = "argument"
 ) -> None:
-    known = options.__annotations__
-    for option in given:
-        if option not in known:
-            raise TypeError(f"{function}() has no {noun} {option!r}{did_you_mean(option, known)}")
+    check_known(given, options.__annotations__, f"{function}() has no {noun}", TypeError)
 
 
 def _checked(method: Callable[..., object], variables: Mapping[str, Any]) -> dict[str, Any]:
@@ -1409,11 +1402,7 @@ def _check_params(params: Iterable[str]) -> None:
         from kai import _core
 
         known = _core.scheduler_param_names()[""]
-        for name in params:
-            if name not in known:
-                raise InvalidClusterError(
-                    f"schedulerParams has no member {name!r}{did_you_mean(name, known)}"
-                )
+        check_known(params, known, "schedulerParams has no member", InvalidClusterError)
 
 
 def _at_least(name: str, value: int, least: int) -> None:

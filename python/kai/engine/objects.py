@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from kai.admission import fields
 from kai.api import keys, quantities, rules
-from kai.api.nearest import did_you_mean
+from kai.api.nearest import check_known, did_you_mean
 from kai.engine import arguments
 from kai.errors import InvalidClusterError
 
@@ -454,11 +454,7 @@ def _split_taint(what: str, text: str) -> tuple[str, str, str]:
 
 def _members(what: str, given: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
     """A copy with known members only."""
-    for member in given:
-        if member not in known:
-            raise InvalidClusterError(
-                f"a {what} has no member {member!r}{did_you_mean(member, known)}"
-            )
+    check_known(given, known, f"a {what} has no member", InvalidClusterError)
     if given.get("effect"):
         _check_effect(f"a {what}", given["effect"])
     return dict(given)

@@ -152,13 +152,6 @@ class Queues(ByName[QueuePlan]):
         return text.to_html("", self._tables())
 
 
-def queues_of(
-    rows: Mapping[str, Mapping[str, Any]], parents: Callable[[], Mapping[str, str | None]]
-) -> Queues:
-    """The queues of the compiled plan's rows; each value is created at its first use."""
-    return Queues(rows, parents)  # type: ignore[arg-type]
-
-
 def _queue_of(name: str, rows: Mapping[str, Any]) -> QueuePlan:
     return QueuePlan(name, *(_share_of(rows[each]) for each in ("gpu", "cpu", "memory")))
 

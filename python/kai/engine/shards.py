@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kai.api.kai_flags import FLAGS
-from kai.api.nearest import did_you_mean
+from kai.api.nearest import check_known, did_you_mean
 from kai.errors import InvalidConfigError
 
 _PACKING = ("gpupack", "gpusharingorder")
@@ -145,10 +145,7 @@ def _parameters(spec: Mapping[str, Any]) -> dict[str, Any]:
     if pool := spec.get("partitionLabelValue"):
         found["partitionParams"] = {"NodePoolLabelValue": pool}
     for name, value in _member(spec, "args").items():
-        if name not in FLAGS:
-            raise InvalidConfigError(
-                f"spec.args: KAI's scheduler has no flag {name!r}{did_you_mean(name, FLAGS)}"
-            )
+        check_known([name], FLAGS, "spec.args: KAI's scheduler has no flag", InvalidConfigError)
         if parameter := FLAGS[name].parameter:
             head, _, tail = parameter.partition(".")
             if tail:

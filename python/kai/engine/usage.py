@@ -20,7 +20,7 @@ from typing import Any
 
 from kai.api import documents, files, times
 from kai.api.naming import naming
-from kai.api.nearest import did_you_mean
+from kai.api.nearest import check_known
 from kai.errors import InvalidInputError
 
 RESOURCES = ("gpu", "cpu", "memory")
@@ -111,7 +111,4 @@ def _time(value: Any, where: str) -> int:
 
 
 def _check_members(given: Mapping[str, Any], known: Sequence[str], where: str) -> None:
-    for name in given:
-        if name not in known:
-            hint = did_you_mean(str(name), known)
-            raise InvalidInputError(f"{where}: there is no member {name!r}{hint}")
+    check_known(given, known, f"{where}: there is no member")

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from kai.api import extras, times
 from kai.api.durations import go_seconds, prometheus_seconds
 from kai.api.naming import naming
-from kai.api.nearest import did_you_mean
+from kai.api.nearest import check_known, did_you_mean
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -72,9 +72,7 @@ class Window:
     cron: str = ""
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            hint = did_you_mean(self.kind, KINDS)
-            raise InvalidInputError(f"there is no window type {self.kind!r}{hint}")
+        check_known([self.kind], KINDS, "there is no window type")
         if not 0 < self.size < math.inf:
             raise InvalidInputError(f"the size of a window must be above 0, not {self.size:g}")
         if self.kind == "tumbling" and self.start_s is None:
@@ -90,10 +88,7 @@ class Window:
         """
         if not isinstance(params, Mapping):
             raise InvalidInputError(f"{name}: is not a mapping: {params!r}")
-        for member in params:
-            if member not in OF_WINDOW:
-                hint = did_you_mean(str(member), OF_WINDOW)
-                raise InvalidInputError(f"{name}: there is no member {member!r}{hint}")
+        check_known(params, OF_WINDOW, f"{name}: there is no member")
         return window_of(params, name)
 
     @property

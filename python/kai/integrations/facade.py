@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
 
 from kai.api.fields import check_fields
-from kai.api.nearest import did_you_mean
+from kai.api.nearest import check_known
 from kai.integrations.registry import builder_for
 from kai.settings import Built, PodRequest, merge_into_pod, pod_part
 
@@ -142,7 +142,5 @@ def pod_settings(**arguments: Any) -> PodSettings:
           kai.scheduler/queue: team-a
     """
     known = [each.name for each in fields(PodRequest)]
-    for name in arguments:
-        if name not in known:
-            raise TypeError(f"pod_settings() has no argument {name!r}{did_you_mean(name, known)}")
+    check_known(arguments, known, "pod_settings() has no argument", TypeError)
     return PodSettings(PodRequest(**arguments))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from kai.api import keys, quantities
 from kai.api.kai_flags import ADDED_PARAMETERS, PARAMETERS
 from kai.api.names import object_name
-from kai.api.nearest import did_you_mean
+from kai.api.nearest import check_known, did_you_mean
 from kai.controllers.planning.options import ROLES, PlanningOptions
 from kai.controllers.pods.sharing import Reservations
 from kai.engine import config as configuration
@@ -94,9 +94,7 @@ class Options(PlanningOptions):
     shadow_report: str | None = None
 
     def __post_init__(self) -> None:
-        for role in self.roles:
-            if role not in ROLES:
-                raise InvalidInputError(f"there is no role {role!r}{did_you_mean(role, ROLES)}")
+        check_known(self.roles, ROLES, "there is no role")
         if not self.roles:
             raise InvalidInputError("no role is given: scheduler, pod-grouper, ..., or all")
         if not _METRICS_NAMESPACE.fullmatch(self.metrics_namespace):
@@ -262,11 +260,9 @@ def parameters_in(given: object) -> dict[str, Any]:
         else:
             flat[name] = value
     rows = {**PARAMETERS, **ADDED_PARAMETERS}
+    check_known(flat, rows, "schedulerParams: there is no parameter", InvalidConfigError)
     found = {}
     for name, value in flat.items():
-        if name not in rows:
-            known = did_you_mean(str(name), rows)
-            raise InvalidConfigError(f"schedulerParams: there is no parameter {name!r}{known}")
         try:
             found[name] = rows[name].value(value)
         except InvalidInputError as error:
@@ -322,10 +318,7 @@ class RunOptions(TypedDict, total=False):
 
 def options_of(roles: Iterable[str], given: RunOptions) -> Options:
     """Raises InvalidInputError for a role, and TypeError for an option, that does not exist."""
-    for name in given:
-        if name not in RunOptions.__annotations__:
-            hint = did_you_mean(name, RunOptions.__annotations__)
-            raise TypeError(f"run() has no argument {name!r}{hint}")
+    check_known(given, RunOptions.__annotations__, "run() has no argument", TypeError)
     return Options(roles=roles_of(roles), **given)
 
 

@@ -40,6 +40,7 @@ from kai.engine import text
 from kai.errors import InvalidInputError
 from kai.sim import fragmentation as fragments
 from kai.sim import summary
+from kai.sim.series import SIZE_CLASSES, absences, is_in_class, node_gpus
 from kai.sim.stay_ends import NODE_EVENTS
 
 if TYPE_CHECKING:
@@ -55,15 +56,6 @@ __all__ = [
 ]
 
 NO_REASON = "The timeline has no reason."  # of an unfinished job
-# Size classes of jobs by the sum of their GPUs: name, lower bound, and upper bound (exclusive).
-SIZE_CLASSES = (
-    ("no GPU", 0.0, 0.0),
-    ("part of a GPU", 0.0, 1.0),
-    ("1 GPU", 1.0, 2.0),
-    ("2-7 GPUs", 2.0, 8.0),
-    ("8 GPUs", 8.0, 9.0),
-    ("more than 8 GPUs", 9.0, np.inf),
-)
 
 
 @dataclass(frozen=True)
@@ -265,24 +257,15 @@ def node_hours_of(timeline: Timeline) -> dict[str, float]:
     return hours
 
 
-def is_in_class(gpus: Any, low: float, high: float) -> Any:
-    """Which of these jobs are in a class of `SIZE_CLASSES`."""
-    if high == 0:
-        return gpus == 0
-    return (gpus >= low) & (gpus < high) & (gpus > 0)
-
-
 def _rho(timeline: Timeline, completion: Any, done: Any) -> dict[str, float | None]:
     jobs = timeline.workload.jobs
     queues = len(np.unique(jobs.queue))
-    if not done.any():
-        return {"mean": None, "p95": None, "max": None}
     part = max(timeline.workload.gpus / max(queues, 1), 1e-9)
     alone = jobs.duration_s * np.maximum(1.0, jobs.total_gpus / part)
     rho = completion[done] / np.maximum(alone[done], 1e-9)
     rho = rho[alone[done] > 0]
     if len(rho) == 0:
-        return {"mean": None, "p95": None, "max": None}
+        return dict.fromkeys(("mean", "p95", "max"))
     return {
         "mean": float(rho.mean()),
         "p95": float(np.percentile(rho, 95)),
@@ -378,21 +361,11 @@ class _Steps:
 
 def _capacity(timeline: Timeline, window: tuple[float, float]) -> float:
     """GPU-seconds of the existing nodes, in the window."""
-    gpus = {name: pool.gpus for pool in timeline.workload.nodes for name in pool.names()}
+    gpus = node_gpus(timeline)
     low, high = window
-    total = sum(gpus.values()) * (high - low)
-    gone_at: dict[int, float] = {}
-    nodes = timeline.nodes
-    for at, node, is_there in zip(nodes["at_s"], nodes["node"], nodes["is_there"], strict=True):
-        if not is_there:
-            gone_at[int(node)] = float(at)
-        elif int(node) in gone_at:
-            total -= (
-                _overlap(gone_at.pop(int(node)), float(at), low, high)
-                * (gpus[timeline.node_names[int(node)]])
-            )
-    for node, at in gone_at.items():
-        total -= _overlap(at, high, low, high) * gpus[timeline.node_names[node]]
+    total = gpus.sum() * (high - low)
+    for node, from_s, until_s in absences(timeline):
+        total -= _overlap(from_s, until_s, low, high) * gpus[node]
     return float(total)
 
 

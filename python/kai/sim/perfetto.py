@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kai.errors import InvalidInputError
+from kai.api.naming import naming
 from kai.sim import series
 from kai.sim.stay_ends import EVICTED, STAY_ENDS
 
@@ -46,10 +46,8 @@ STATE_CLEARED = 1  # of SequenceFlags: nothing refers to earlier packets
 
 def write(timeline: Timeline, path: str | Path) -> None:
     """Writes the trace. Raises InvalidInputError if the file cannot be written."""
-    try:
+    with naming(str(path)):
         Path(path).write_bytes(trace(timeline))
-    except OSError as error:
-        raise InvalidInputError(f"{path}: {error.strerror}") from None
 
 
 def trace(timeline: Timeline) -> bytes:
@@ -57,15 +55,15 @@ def trace(timeline: Timeline) -> bytes:
     tracks = _Tracks()
     events: list[tuple[int, int, bytes]] = []  # time, order at one time, event
     nodes = tracks.add("nodes")
-    lanes = _lanes(timeline)
+    lane, rows_of = _lanes(timeline)
     for node, name in enumerate(timeline.node_names):
         own = tracks.add(name, nodes)
         ids = [own]  # the first lane is the node itself
-        rows = lanes.rows_of[node]
-        while len(ids) <= max((lanes.lane[row] for row in rows), default=0):
+        rows = rows_of[node]
+        while len(ids) <= max((lane[row] for row in rows), default=0):
             ids.append(tracks.add(name, nodes))
         for row in rows:
-            events += _pod(timeline, row, ids[lanes.lane[row]], own)
+            events += _pod(timeline, row, ids[lane[row]], own)
     counters = tracks.add("queues")
     for queue, name in enumerate(timeline.queue_names):
         for column, what in (("allocated_gpus", "held"), ("fair_share_gpus", "fair share")):
@@ -80,15 +78,9 @@ def trace(timeline: Timeline) -> bytes:
 # --- what is in it -------------------------------------------------------------------------------
 
 
-class _Lanes:
-    """Assigns overlapping pods of a node to different lanes, so that slices of a lane nest."""
-
-    def __init__(self, lane: dict[int, int], rows_of: list[list[int]]) -> None:
-        self.lane = lane
-        self.rows_of = rows_of
-
-
-def _lanes(timeline: Timeline) -> _Lanes:
+def _lanes(timeline: Timeline) -> tuple[dict[int, int], list[list[int]]]:
+    """Assigns overlapping pods of a node to different lanes, so that slices of a lane nest: the
+    lane of each stay, and the stays of each node."""
     stays = timeline.stays
     rows_of: list[list[int]] = [[] for _ in timeline.node_names]
     lane: dict[int, int] = {}
@@ -101,7 +93,7 @@ def _lanes(timeline: Timeline) -> _Lanes:
             ends[node].append(0.0)
         lane[row] = free[0] if free else len(ends[node]) - 1
         ends[node][lane[row]] = float(stays["to_s"][row])
-    return _Lanes(lane, rows_of)
+    return lane, rows_of
 
 
 def _pod(timeline: Timeline, row: int, track: int, node: int) -> Iterator[tuple[int, int, bytes]]:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from kai.errors import InvalidInputError
-from kai.sim.metrics import SIZE_CLASSES, is_in_class
 from kai.sim.stay_ends import EVICTED, SIMULATION_ENDS
 
 if TYPE_CHECKING:
@@ -41,10 +40,19 @@ __all__ = [
     "queue_steps",
     "queues_by_use",
     "runs",
-    "stay_gpus",
     "waiting_times",
     "window_of",
 ]
+
+# Size classes of jobs by the sum of their GPUs: name, lower bound, and upper bound (exclusive).
+SIZE_CLASSES = (
+    ("no GPU", 0.0, 0.0),
+    ("part of a GPU", 0.0, 1.0),
+    ("1 GPU", 1.0, 2.0),
+    ("2-7 GPUs", 2.0, 8.0),
+    ("8 GPUs", 8.0, 9.0),
+    ("more than 8 GPUs", 9.0, np.inf),
+)
 
 Steps = tuple[Any, Any]  # ascending times, and the value from each of them on
 
@@ -92,14 +100,9 @@ def _held(timeline: Timeline, amounts: Any, rows: Any) -> Steps:
     return _sums(at, np.concatenate((amounts, -amounts)))
 
 
-def stay_gpus(timeline: Timeline) -> Any:
-    """GPUs of the pod of each stay."""
-    return timeline.stays["gpus"]
-
-
 def held_gpus(timeline: Timeline) -> Steps:
     """Allocated GPUs; fractions count as fractions."""
-    return _held(timeline, stay_gpus(timeline), slice(None))
+    return _held(timeline, timeline.stays["gpus"], slice(None))
 
 
 def node_gpus(timeline: Timeline) -> Any:
@@ -182,7 +185,7 @@ def node_load(timeline: Timeline, edges: Any) -> Any:
         stays["node"],
         stays["from_s"],
         stays["to_s"],
-        stay_gpus(timeline),
+        timeline.stays["gpus"],
         len(timeline.node_names),
         edges,
     )
@@ -224,7 +227,7 @@ class Card:
 def cards_at(timeline: Timeline, at_s: float) -> list[Card]:
     """All GPUs of the existing nodes at a time, node by node, free ones last."""
     stays = timeline.stays
-    gpus = stay_gpus(timeline)
+    gpus = timeline.stays["gpus"]
     here = (stays["from_s"] <= at_s) & (at_s < stays["to_s"])
     if at_s >= timeline.end_s:  # stays that the simulation's end cut off still count
         here |= (stays["to_s"] >= timeline.end_s) & (stays["end"] == SIMULATION_ENDS)
@@ -255,7 +258,7 @@ def cards_at(timeline: Timeline, at_s: float) -> list[Card]:
 def card_counts(timeline: Timeline) -> tuple[Steps, Steps]:
     """GPUs that one pod uses whole, and GPUs that pods use partly, each over time."""
     stays = timeline.stays
-    gpus = stay_gpus(timeline)
+    gpus = timeline.stays["gpus"]
     whole = _held(timeline, gpus[gpus >= 1], gpus >= 1)
     rows = np.flatnonzero((gpus > 0) & (gpus < 1))
     card = np.concatenate((stays["shared_card"][rows],) * 2)
@@ -309,6 +312,13 @@ def evictions(timeline: Timeline) -> tuple[Any, Any]:
     rows = np.isin(stays["end"], EVICTED)
     pairs = np.unique(np.column_stack((stays["job"][rows], stays["to_s"][rows])), axis=0)
     return pairs[:, 0].astype(np.int64), pairs[:, 1]
+
+
+def is_in_class(gpus: Any, low: float, high: float) -> Any:
+    """Which of these jobs are in a class of `SIZE_CLASSES`."""
+    if high == 0:
+        return gpus == 0
+    return (gpus >= low) & (gpus < high) & (gpus > 0)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from kai.admission.trees import is_own_ancestor
 from kai.api import documents
-from kai.api.nearest import did_you_mean
+from kai.api.nearest import check_known, did_you_mean
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -135,17 +135,13 @@ def _check_names(read: Input) -> None:
     for queue in read.queues:
         if names.count(queue.name) > 1:
             raise InvalidInputError(f"Queues: two queues have the name {queue.name!r}")
-        if queue.parent and queue.parent not in names:
-            hint = did_you_mean(queue.parent, names)
-            raise InvalidInputError(
-                f"Queues: {queue.name}: there is no parent {queue.parent!r}{hint}"
-            )
+        if queue.parent:
+            check_known([queue.parent], names, f"Queues: {queue.name}: there is no parent")
         if is_own_ancestor(queue.name, parents):
             raise InvalidInputError(f"Queues: {queue.name}: it is its own ancestor")
     above = {queue.parent for queue in read.queues}
+    check_known(read.jobs, names, "Jobs: there is no queue")
     for name, jobs in read.jobs.items():
-        if name not in names:
-            raise InvalidInputError(f"Jobs: there is no queue {name!r}{did_you_mean(name, names)}")
         if name in above and jobs.num_jobs and jobs.num_pods:
             raise InvalidInputError(f"Jobs: {name}: it has child queues, so it cannot run jobs")
 

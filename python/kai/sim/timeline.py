@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kai.api.naming import naming
 from kai.errors import InvalidInputError
 from kai.sim.stay_ends import NODE_EVENTS, STAY_ENDS
 from kai.sim.workload import (
@@ -284,10 +285,8 @@ class Timeline:
         arrays["about"] = np.frombuffer(json.dumps(about, sort_keys=True).encode(), np.uint8)
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)
-        try:
+        with naming(str(path)):
             Path(path).write_bytes(buffer.getvalue())
-        except OSError as error:
-            raise InvalidInputError(f"{path}: {error.strerror}") from None
 
     @classmethod
     def load(cls, path: str | Path) -> Timeline:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kai.api import keys
-from kai.api.nearest import did_you_mean
+from kai.api.nearest import check_known
 from kai.errors import InvalidInputError
 from kai.sim.workload import Maintenance, NodePool, Workload
 
@@ -89,10 +89,7 @@ def _windows(given: Maintenance, workload: Workload, end_s: float) -> Iterator[W
 def _nodes(given: Maintenance, workload: Workload) -> list[str]:
     pools = {name: pool for pool in workload.nodes for name in pool.names()}
     named = {pool.name: pool.names() for pool in workload.nodes} | {name: [name] for name in pools}
-    for each in given.nodes:
-        if each not in named:
-            problem = f"nodes: there is no node {each!r}{did_you_mean(each, named)}"
-            raise InvalidInputError(f"maintenance {given.name}: {problem}")
+    check_known(given.nodes, named, f"maintenance {given.name}: nodes: there is no node")
     chosen = {name for each in given.nodes for name in named[each]} if given.nodes else set(pools)
     wanted = set(given.labels)
     nodes = sorted(name for name in chosen if wanted <= set(labels_of(pools[name])))

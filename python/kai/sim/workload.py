@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kai.api.nearest import did_you_mean
+from kai.api.nearest import check_known
 from kai.errors import InvalidInputError
 from kai.sim.cutting import FIXED, cut
 
@@ -207,27 +207,14 @@ class Jobs:
     def of(cls, jobs: Iterable[Job]) -> Jobs:
         """The columns of jobs, in their order. Raises InvalidInputError as `of_columns` does."""
         rows = list(jobs)
-        return cls.of_columns(
-            name=[each.name for each in rows],
-            queue=[each.queue for each in rows],
-            arrival_s=[each.arrival_s for each in rows],
-            duration_s=[each.duration_s for each in rows],
-            pods=[each.pods for each in rows],
-            min_pods=[each.pods if each.min_pods is None else each.min_pods for each in rows],
-            gpus=[each.gpus for each in rows],
-            cpu=[each.cpu for each in rows],
-            memory_mib=[each.memory_mib for each in rows],
-            priority_class=[each.priority_class for each in rows],
-            preemptible=[-1 if each.preemptible is None else each.preemptible for each in rows],
-            estimate_s=[_nan(each.estimate_s) for each in rows],
-            models=[each.models for each in rows],
-            speeds=[each.speeds for each in rows],
-            checkpoint_s=[_nan(each.checkpoint_s) for each in rows],
-            restart_s=[_nan(each.restart_s) for each in rows],
-            user=[each.user for each in rows],
-            application=[each.application for each in rows],
-            resizes=[each.resizes for each in rows],
-        )
+        columns = {each.name: [getattr(row, each.name) for row in rows] for each in fields(Job)}
+        for column, missing in _MISSING.items():
+            columns[column] = [missing if each is None else each for each in columns[column]]
+        columns["min_pods"] = [
+            pods if least is None else least
+            for pods, least in zip(columns["pods"], columns["min_pods"], strict=True)
+        ]
+        return cls.of_columns(**columns)
 
     @classmethod
     def of_columns(
@@ -248,12 +235,9 @@ class Jobs:
         count = len(name)
         given = {"queue": queue, "arrival_s": arrival_s, "duration_s": duration_s, **columns}
         defaults = {each.name: each.default for each in fields(Job)} | dict(UNCUT)
-        unknown = sorted(given.keys() - defaults.keys())
-        if unknown:
-            raise InvalidInputError(f"jobs have no column {unknown[0]!r}")
+        check_known(given, defaults, "jobs have no column")
         pods = given.get("pods", [1] * count)
-        defaults |= {"preemptible": -1, "estimate_s": math.nan, "checkpoint_s": math.nan}
-        defaults |= {"restart_s": math.nan, "min_pods": None}
+        defaults |= {**_MISSING, "min_pods": None}
         made: dict[str, Any] = {"name": tuple(map(str, name))}
         for column, kind in _KINDS.items():
             values = given.get(column)
@@ -271,32 +255,17 @@ class Jobs:
 
     def job(self, row: int) -> Job:
         """One row as a `Job`."""
-
-        def number(value: float) -> float | None:
-            return None if math.isnan(value) else float(value)
-
-        preemptible = int(self.preemptible[row])
-        return Job(
-            name=self.name[row],
-            queue=self.queue_names[self.queue[row]],
-            arrival_s=float(self.arrival_s[row]),
-            duration_s=float(self.duration_s[row]),
-            pods=int(self.pods[row]),
-            gpus=float(self.gpus[row]),
-            min_pods=int(self.min_pods[row]),
-            cpu=float(self.cpu[row]),
-            memory_mib=int(self.memory_mib[row]),
-            priority_class=self.priority_class_names[self.priority_class[row]],
-            preemptible=None if preemptible < 0 else bool(preemptible),
-            estimate_s=number(self.estimate_s[row]),
-            models=self.model_sets[self.models[row]],
-            speeds=self.speed_tables[self.speeds[row]],
-            checkpoint_s=number(self.checkpoint_s[row]),
-            restart_s=number(self.restart_s[row]),
-            user=self.user_names[self.user[row]],
-            application=self.application_names[self.application[row]],
-            resizes=tuple(Resize(*each) for each in self.resize_sets[self.resizes[row]]),
-        )
+        found: dict[str, Any] = {"name": self.name[row]}
+        for column in _KINDS.keys() - UNCUT.keys():
+            value = getattr(self, column)[row].item()
+            if column in _NAMES:
+                found[column] = getattr(self, _NAMES[column])[value]
+            else:
+                found[column] = None if math.isnan(value) else value
+        preemptible = found["preemptible"]
+        found["preemptible"] = None if preemptible < 0 else bool(preemptible)
+        found["resizes"] = tuple(Resize(*each) for each in found["resizes"])
+        return Job(**found)
 
     def take(self, rows: Any) -> Jobs:
         """These rows, in this order: indices, or a mask."""
@@ -390,8 +359,8 @@ class Workload:
 
         Raises InvalidInputError for an unknown queue or field.
         """
-        changed: tuple[Queue, ...] = _changed("queue", self.queues, name, changes)
-        return next(each for each in changed if each.name == name)
+        rows = changed("queue", self.queues, name, changes)
+        return next(each for each in rows if each.name == name)
 
     def with_queue(self, name: str, /, **changes: Any) -> Workload:
         """The same workload with changed fields of one queue, as in ``with_queue("vision",
@@ -399,7 +368,7 @@ class Workload:
 
         Raises InvalidInputError for an unknown queue or field.
         """
-        return replace(self, queues=_changed("queue", self.queues, name, changes))
+        return replace(self, queues=changed("queue", self.queues, name, changes))
 
     def with_nodes(self, pool: str, /, **changes: Any) -> Workload:
         """The same workload with changed fields of one node pool, as in ``with_nodes("a100",
@@ -407,7 +376,7 @@ class Workload:
 
         Raises InvalidInputError for an unknown pool or field.
         """
-        return self.on_nodes(_changed("node pool", self.nodes, pool, changes))
+        return self.on_nodes(changed("node pool", self.nodes, pool, changes))
 
     def on_nodes(self, nodes: Iterable[NodePool]) -> Workload:
         """The same workload on other nodes.
@@ -473,19 +442,17 @@ class Workload:
         return self.mean_demand_gpus / self.gpus if self.gpus else math.inf
 
 
-def _changed(
+def changed(
     what: str, rows: tuple[_Row, ...], name: str, changes: Mapping[str, Any]
 ) -> tuple[_Row, ...]:
-    """The rows, with changed fields in the row with this name."""
+    """The rows, with changed fields in the row with this name.
+
+    Raises InvalidInputError for an unknown name or field.
+    """
     names = [each.name for each in rows]
-    if name not in names:
-        hint = did_you_mean(name, names) or ": " + ", ".join(names)
-        raise InvalidInputError(f"the workload has no {what} {name!r}{hint}")
+    check_known([name], names, f"the workload has no {what}", lists_all=True)
     known = [each.name for each in fields(rows[0]) if each.name != "name"]
-    for field_name in changes:
-        if field_name not in known:
-            hint = did_you_mean(field_name, known) or ": " + ", ".join(known)
-            raise InvalidInputError(f"{what} {name}: there is no field {field_name!r}{hint}")
+    check_known(changes, known, f"{what} {name}: there is no field", lists_all=True)
     return tuple(replace(each, **changes) if each.name == name else each for each in rows)
 
 
@@ -528,6 +495,13 @@ _KINDS: Mapping[str, Any] = {
     "recorded_pods": np.int64,
     "whole_cpu": np.float64,
 }
+_MISSING = {
+    "preemptible": -1,
+    "estimate_s": math.nan,
+    "checkpoint_s": math.nan,
+    "restart_s": math.nan,
+}
+"""What a column has for None."""
 UNCUT: Mapping[str, float] = {"recorded_pods": FIXED, "whole_cpu": math.nan}
 """The values of jobs whose pods are given."""
 _NAMES = {
@@ -550,10 +524,6 @@ def _wrong_resize(resizes: Sequence[Resize]) -> str:
     if any(b.after_s <= a.after_s for a, b in pairwise(resizes)):
         return "are not in the order of their times"
     return ""
-
-
-def _nan(value: float | None) -> float:
-    return math.nan if value is None else value
 
 
 def _coded(values: Sequence[Any]) -> tuple[Ints, tuple[Any, ...]]:

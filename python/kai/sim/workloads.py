@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kai.api import files, keys
+from kai.api import keys
+from kai.api.naming import naming
 from kai.errors import InvalidInputError, NotFoundError
 from kai.sim import openb
 from kai.sim.families import FAMILIES, Snapshot
@@ -163,8 +164,7 @@ def _of_openb(name: str, data: Path | None) -> Workload:
 
 def _snapshot_of_openb(name: str, file: Path, data: Path | None) -> bytes:
     try:
-        return openb.snapshot_of(name, data)
-    except OSError as error:
-        raise InvalidInputError(f"{name}: {file}: {files.why_unreadable(error)}") from None
+        with naming(f"{name}: {file}"):
+            return openb.snapshot_of(name, data)
     except (KeyError, TypeError, ValueError, csv.Error):
         raise InvalidInputError(f"{name}: {file}: not a list of the Alibaba cluster") from None

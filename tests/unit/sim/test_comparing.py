@@ -548,7 +548,7 @@ def test_a_nested_member_of_a_configuration_is_changed(weeks: Workload) -> None:
     ("grid", "message"),
     [
         ({"node.n.count": [1]}, "did you mean 'nodes'"),
-        ({"nodes.m.count": [1]}, "there is no node pool 'm'"),
+        ({"nodes.m.count": [1]}, "the workload has no node pool 'm'"),
         ({"queues.a.wieght": [1]}, "did you mean 'weight'"),
         ({"config.actions": "allocate"}, "config.actions: expected a list of values"),
         ({"config.actions": []}, "config.actions: expected a list of values"),

@@ -644,36 +644,28 @@ def _number_of(pod: Manifest) -> int:
     return hash((_uid(pod), frozenset(given_labels(labels_of(pod)).items())))
 
 
-_OF_METADATA = frozenset(
-    (
-        "annotations",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "labels",
-        "name",
-        "namespace",
-        "ownerReferences",
-        "uid",
-    )
+_OF_METADATA = (
+    *("annotations", "creationTimestamp", "deletionTimestamp", "labels", "name", "namespace"),
+    *("ownerReferences", "uid"),
 )
-
-
 _OF_SPEC = ("priorityClassName", "nodeName")
-
-
 _OF_JOB = ("backoffLimit", "backoffLimitPerIndex")
 
 
+def _members(manifest: Manifest, member: str, names: Sequence[str]) -> dict[str, Any]:
+    """Those of its members that have these names."""
+    there = mapping(manifest.get(member))
+    return {each: there[each] for each in names if each in there}
+
+
 def _metadata(manifest: Manifest) -> dict[str, Any]:
-    metadata = mapping(manifest.get("metadata"))
-    return {key: value for key, value in metadata.items() if key in _OF_METADATA}
+    return _members(manifest, "metadata", _OF_METADATA)
 
 
 def _trimmed(pod: Manifest) -> dict[str, Any]:
     """The part of a pod that the grouper reads."""
-    spec, phase = mapping(pod.get("spec")), at(pod, "status", "phase")
-    read = {each: spec[each] for each in _OF_SPEC if each in spec}
-    return {"metadata": _metadata(pod), "spec": read, "status": {"phase": phase}}
+    spec, status = _members(pod, "spec", _OF_SPEC), {"phase": at(pod, "status", "phase")}
+    return {"metadata": _metadata(pod), "spec": spec, "status": status}
 
 
 def _trimmed_owner(reference: Reference, manifest: Manifest) -> dict[str, Any]:
@@ -681,8 +673,7 @@ def _trimmed_owner(reference: Reference, manifest: Manifest) -> dict[str, Any]:
     if reference.kind in gangs.KNOWN:
         trimmed["spec"] = manifest.get("spec")
     elif reference.kind == "Job":
-        spec = mapping(manifest.get("spec"))
-        trimmed["spec"] = {each: spec[each] for each in _OF_JOB if each in spec}
+        trimmed["spec"] = _members(manifest, "spec", _OF_JOB)
     return trimmed
 
 

@@ -21,6 +21,7 @@ from kai.api.reading import annotations_of, at, labels_of, objects, text
 from kai.api.resources import resource
 from kai.controllers.progress import told_in
 from kai.controllers.shadow.seen import gpu_groups_of
+from kai.controllers.verdicts.facts import split
 from kai.engine import text as wording
 from kai.engine.explain import why, why_rejected
 from kai.engine.scheduler import Scheduler
@@ -101,8 +102,8 @@ async def read(client: Client, options: PlanningOptions, given: str) -> PodFacts
         plan = await view.plan(Scheduler(options.config, as_kai=options.as_kai))
         name = full_name(pod)
         group_name = plan.situation.group_of_pod.get(name) or _named_group(pod)
-        group = groups.objects.get(_key(group_name))
-        request = requests.objects.get(_key(name))
+        group = groups.objects.get(split(group_name))
+        request = requests.objects.get(split(name))
         if request is not None and _owner(request) not in ("", at(pod, "metadata", "uid")):
             request = None  # of an earlier pod of the name
         events = await _events(client, pod, name, group_name)
@@ -158,11 +159,6 @@ def _close_to(namespace: str, name: str, pods: DictSink) -> str:
         if other == name or (other in names and namespace in ("", space))
     ]
     return f"; did you mean {' or '.join(map(repr, found[:3]))}?" if found else ""
-
-
-def _key(name: str) -> tuple[str, str]:
-    namespace, _, own = name.partition("/")
-    return namespace, own
 
 
 def _named_group(pod: Object) -> str:
@@ -247,7 +243,7 @@ async def _events(
 ) -> tuple[Object, ...] | None:
     """Events of the pod, of its BindRequest, which has its name, and of its pod group. Events of an
     earlier pod of the name are left out."""
-    namespace, _, own = name.partition("/")
+    namespace, own = split(name)
     names = [own, *([group_name.partition("/")[2]] if group_name else [])]
     found: list[Object] = []
     for each in dict.fromkeys(names):

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import kai
 from kai.api import files
+from kai.api.naming import naming
 from kai.api.times import SECOND_NS, to_text
 from kai.controllers.grouper import Reference
 from kai.controllers.planning.turns import Inputs
 from kai.controllers.shadow import Case, Compared, Tally
 from kai.controllers.shadow.planner import ShadowPlanner, ShadowTurn
-from kai.errors import InvalidInputError, RefusedError, UnreachableError
+from kai.errors import RefusedError, UnreachableError
 from kai.live.reading import Reading
 from kai.live.usage_db import usage_db_of
 from kai.service.life import Life, why_unready
@@ -267,8 +268,5 @@ class Shadow:
             return
         report = self.report()
         text = html(report) if file.endswith(".html") else json.dumps(report, indent=1)
-        try:
+        with naming(f"--shadow-report: {file}"):
             files.write(file, text.encode())
-        except OSError as error:
-            why = files.why_unreadable(error)
-            raise InvalidInputError(f"--shadow-report: {file}: {why}") from None

@@ -6,10 +6,11 @@ import itertools
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kai.api.nearest import did_you_mean
+from kai.api.naming import naming
+from kai.api.nearest import check_known, did_you_mean
 from kai.engine import config as configuration
 from kai.errors import InvalidInputError
 from kai.sim.comparing.comparison import (
@@ -31,7 +32,7 @@ from kai.sim.comparing.running import (
 from kai.sim.comparing.sides import Point, Side
 from kai.sim.comparing.worlds import NO_LIFE, Worlds
 from kai.sim.simulate import Life
-from kai.sim.workload import NodePool, Queue, Workload
+from kai.sim.workload import Workload, changed
 
 if TYPE_CHECKING:
     import pandas
@@ -100,9 +101,7 @@ class Sweep:
                 raise InvalidInputError(f"there is no point {place}: there are {len(self.points)}")
         names = list(self.metrics)
         first = names[0] if primary is None else primary
-        if first not in names:
-            hint = did_you_mean(first, names) or ": " + ", ".join(names)
-            raise InvalidInputError(f"the sweep has no metric {first!r}{hint}")
+        check_known([first], names, "the sweep has no metric", lists_all=True)
         names.insert(0, names.pop(names.index(first)))
         order = [self.metrics.index(name) for name in names]
 
@@ -214,6 +213,9 @@ def _combinations(
     ]
 
 
+_KINDS = {"queues": "queue", "nodes": "node pool"}
+
+
 def _point(
     start: Side, workload: Workload, labels: Mapping[str, Any], values: Mapping[str, Any]
 ) -> Point:
@@ -222,10 +224,12 @@ def _point(
         kind, _, rest = name.partition(".")
         if kind == "config":
             side = replace(side, config=_with_member(side.config, rest, value))
-        elif kind in ("queues", "nodes"):
+        elif kind in _KINDS:
             rows: Any = getattr(workload if getattr(side, kind) is None else side, kind)
-            changed: dict[str, Any] = {kind: _with_field(name, kind, rest, rows, value)}
-            side = replace(side, **changed)
+            row, _, field = rest.rpartition(".")
+            with naming(f"grid: {name}"):
+                rows = changed(_KINDS[kind], rows, row, {field: value})
+            side = replace(side, **{kind: rows})
         else:
             hint = did_you_mean(kind, ("config", "queues", "nodes"))
             raise InvalidInputError(
@@ -260,26 +264,6 @@ def _with_member(
         at = inner
     at[last] = value
     return changed
-
-
-def _with_field(
-    name: str, kind: str, rest: str, rows: Sequence[Any], value: Any
-) -> tuple[Queue | NodePool, ...]:
-    """The rows, with another value of a field in the row with this name."""
-    row_name, _, field = rest.rpartition(".")
-    of_kind = Queue if kind == "queues" else NodePool
-    known = [each.name for each in fields(of_kind) if each.name != "name"]
-    if field not in known:
-        hint = did_you_mean(field, known) or ": " + ", ".join(known)
-        raise InvalidInputError(f"grid: {name}: there is no field {field!r}{hint}")
-    names = [each.name for each in rows]
-    if row_name not in names:
-        what = "queue" if kind == "queues" else "node pool"
-        hint = did_you_mean(row_name, names) or ": " + ", ".join(names)
-        raise InvalidInputError(f"grid: {name}: there is no {what} {row_name!r}{hint}")
-    return tuple(
-        replace(each, **{field: value}) if each.name == row_name else each for each in rows
-    )
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:

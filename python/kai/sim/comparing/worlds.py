@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kai.api.nearest import did_you_mean
+from kai.api.nearest import check_known
 from kai.errors import InvalidInputError
 from kai.sim.generators import DAY_S
 from kai.sim.simulate import Failures, Life
@@ -72,10 +72,7 @@ class Worlds:
             vary = ("weeks",) if self.whole_weeks >= 2 else ()
         elif isinstance(vary, str):
             raise InvalidInputError(f"vary: expected a list of names, not the string {vary!r}")
-        for name in vary:
-            if name not in VARIES:
-                hint = did_you_mean(name, VARIES) or ": " + ", ".join(VARIES)
-                raise InvalidInputError(f"vary: a seed cannot vary {name!r}{hint}")
+        check_known(vary, VARIES, "vary: a seed cannot vary", lists_all=True)
         if "failures" in vary and self.life.failures is None:
             object.__setattr__(self, "life", replace(self.life, failures=USUAL_FAILURES))
         object.__setattr__(self, "vary", tuple(name for name in VARIES if name in vary))

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kai.api.naming import naming
 from kai.engine import text
 from kai.engine.palette import DARK, LIGHT, SHADES, Ground, looks
-from kai.errors import InvalidInputError
 from kai.sim import series, summary
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ __all__ = ["html", "write"]
 NEVER = 0xFFFFFFFF  # a time that did not happen
 NOTHING = "\u2013"  # in a table
 MOST_POINTS = 200  # of a distribution
+
+_NAMED_COLOURS = ("paper", "ink", "faint", "quiet", "evicted")
 
 
 def write(
@@ -51,10 +53,8 @@ def write(
     Raises InvalidInputError if the file cannot be written, and as `html` does.
     """
     text = html(timeline, title=title, warm_up_s=warm_up_s, fragmentation=fragmentation)
-    try:
+    with naming(str(path)):
         Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidInputError(f"{path}: {error.strerror}") from None
 
 
 def html(
@@ -263,14 +263,8 @@ def _waiting(group: series.WaitingTimes) -> dict[str, Any]:
 
 def _colours() -> str:
     def block(ground: Ground) -> str:
-        named = {
-            "paper": ground.paper,
-            "ink": ground.ink,
-            "faint": ground.faint,
-            "quiet": ground.quiet,
-            "evicted": ground.evicted,
-            **{f"s{i}": colour for i, colour in enumerate(ground.series)},
-        }
+        named = {name: getattr(ground, name) for name in _NAMED_COLOURS}
+        named |= {f"s{i}": colour for i, colour in enumerate(ground.series)}
         return "".join(f" --{name}: {colour};" for name, colour in named.items())
 
     return "\n".join(

@@ -18,9 +18,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kai.admission.misspelt import squeezed
 from kai.api import files
 from kai.api.documents import decode, where
-from kai.api.nearest import did_you_mean
+from kai.api.nearest import check_known
 from kai.errors import InvalidInputError
 from kai.sim.workload import Jobs, Workload
 
@@ -57,9 +58,7 @@ class Throughputs:
         nodes. Worked: 4.80 steps a second on a k80 and 24.0 on a v100 are a speed of 0.2 on the
         k80. Raises InvalidInputError for a reference model without measurements.
         """
-        if reference not in self.gpu_models:
-            near = did_you_mean(reference, self.gpu_models)
-            raise InvalidInputError(f"there are no throughputs of GPU model {reference!r}{near}")
+        check_known([reference], self.gpu_models, "there are no throughputs of GPU model")
         row = self._row(application, gpus)
         end = _APART if apart and f"{reference}{_APART}" in row else ""
         of_reference = row.get(f"{reference}{end}", 0.0)
@@ -112,11 +111,11 @@ class Throughputs:
         )
 
     def _row(self, application: str, gpus: float) -> Mapping[str, float]:
-        wanted = _plain(application)
+        wanted = squeezed(application)
         sizes = [
             (size, name)
             for name, size in self.steps_per_s
-            if size <= max(gpus, 1) and _plain(name) == wanted
+            if size <= max(gpus, 1) and squeezed(name) == wanted
         ]
         if not sizes or gpus <= 0:
             return {}
@@ -126,11 +125,11 @@ class Throughputs:
     def _with_applications(self, jobs: Jobs, seed: int) -> Jobs:
         random = np.random.Generator(np.random.PCG64(seed))
         names = self.applications
-        measured = {_plain(name) for name in names}
+        measured = {squeezed(name) for name in names}
         drawn = random.integers(len(names), size=len(jobs))
         given = [jobs.application_names[place] for place in jobs.application]
         chosen = [
-            each if _plain(each) in measured else names[draw]
+            each if squeezed(each) in measured else names[draw]
             for each, draw in zip(given, drawn, strict=True)
         ]
         return jobs.with_coded(application=chosen)
@@ -160,8 +159,3 @@ def read_throughputs(path: str | os.PathLike[str]) -> Throughputs:
             f"{name}: has no throughputs such as {{'v100': {{\"('A3C', 1)\": ..."
         )
     return Throughputs(found)
-
-
-def _plain(application: str) -> str:
-    """The application in a normal spelling: "resnet18 (batch size 64)" is ResNet-18's."""
-    return re.sub(r"[^a-z0-9]", "", application.lower())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kai.api import files
 from kai.api.documents import decode
-from kai.api.nearest import did_you_mean
+from kai.api.nearest import check_known
 from kai.errors import InvalidInputError
 from kai.sim.traces import alibaba, by_hand, papers
 from kai.sim.traces import sacct as slurm
@@ -89,9 +89,8 @@ def _read(
     processors: str = "gpus",
 ) -> Workload:
     content, name = _content(path), os.path.basename(os.fspath(path).rstrip("/")) or str(path)
-    if format is not None and format not in FORMATS:
-        near = did_you_mean(format, FORMATS)
-        raise InvalidInputError(f"there is no format {format!r}{near or ': ' + ', '.join(FORMATS)}")
+    if format is not None:
+        check_known([format], FORMATS, "there is no format", lists_all=True)
     if isinstance(content, dict):
         kind = format or _kind_of_folder(name, content)
     else:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kai.api.nearest import did_you_mean
+from kai.api.nearest import check_known
 from kai.api.rules import shown
 from kai.errors import InvalidInputError
 from kai.sim.workload import Floats, Ints
@@ -88,10 +88,7 @@ class Table:
 
     def require(self, *names: str) -> None:
         """Raises InvalidInputError if a column is missing."""
-        for name in names:
-            if name not in self.columns:
-                near = did_you_mean(name, self.columns)
-                raise InvalidInputError(f"{self.file}: there is no column {name!r}{near}")
+        check_known(names, self.columns, f"{self.file}: there is no column")
 
     def where(self, wanted: Sequence[bool]) -> Table:
         """The table with only these rows; call it before reading columns. The others are not

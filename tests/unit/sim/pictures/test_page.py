@@ -118,7 +118,7 @@ def test_the_numbers_are_a_table(morning: Timeline) -> None:
 
 
 def test_an_unwritable_page_raises_one_sentence(morning: Timeline, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="No such file or directory"):
+    with pytest.raises(InvalidInputError, match="no such file or directory"):
         morning.to_html(tmp_path / "no" / "page.html")
 
 
