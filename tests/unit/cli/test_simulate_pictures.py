@@ -44,4 +44,4 @@ def test_the_page_leaves_out_jobs_of_the_warm_up(run: Run, jobs: Path) -> None:
 def test_an_unwritable_path_prints_one_sentence(run: Run, jobs: Path, option: str) -> None:
     done = run("simulate", jobs, option, jobs.parent / "no" / "file")
     assert done.status == 2
-    assert done.err.splitlines()[-1].endswith("No such file or directory")
+    assert done.err.splitlines()[-1].endswith("no such file or directory")
