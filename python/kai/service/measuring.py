@@ -236,10 +236,9 @@ class Measuring:
         """Runs in another thread. Only the leader reports queues; with two processes they would be
         reported twice."""
         metrics, all_sums, all_shares = self._metrics, self._sums, self._shares
-        for gauge in (*metrics.queues.values(), *metrics.fair_share.values()):
-            gauge.values = {}
-        for gauge in metrics.usage.values():
-            gauge.values = {}
+        for gauges in (metrics.queues, metrics.fair_share, metrics.usage):
+            for gauge in gauges.values():
+                gauge.values = {}
         facts = {each["metadata"]["name"]: _facts(each) for each in queues}
         if all_sums:
             sums = {name: (each, ()) for name, each in all_sums.items()}

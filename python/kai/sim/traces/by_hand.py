@@ -173,8 +173,7 @@ def _check_parents(page: Page, queues: list[Queue]) -> None:
     parents = {each.name: each.parent for each in queues}
     for each in queues:
         if each.parent and each.parent not in parents:
-            near = did_you_mean(each.parent, parents)
-            problem = f"there is no queue {each.parent!r}{near}"
+            problem = f"there is no queue {each.parent!r}{did_you_mean(each.parent, parents)}"
             raise page.error(("queues", each.name, "parent"), problem)
         if is_own_ancestor(each.name, parents):
             raise page.error(("queues", each.name, "parent"), "the queue is its own ancestor")
