@@ -8,8 +8,6 @@ KAI_DATA names the folder that holds the lists (`openb/`) and the published figu
 (`openb_expected/`). Run with the interpreter that has kai and NumPy.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import os

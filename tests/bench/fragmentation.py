@@ -7,8 +7,6 @@ other, each in one zone, in one to four parts of 1 to 24 GPUs, each part in one 
 planned with the earlier groups running, until twelve have arrived. Information: nothing here fails.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """What others did with the lists of openb: KAI's placements, and the published experiment."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

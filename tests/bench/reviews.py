@@ -8,8 +8,6 @@ server. A review has about 8 KB: a pod with 90 environment variables. docs/perfo
 figures.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

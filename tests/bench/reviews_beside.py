@@ -10,8 +10,6 @@ it does, and on that of the scheduler, as it could. This program sends reviews t
 statuses are written, and afterwards. docs/decisions/0039 has the figures.
 """
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 import os

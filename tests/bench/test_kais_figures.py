@@ -1,7 +1,5 @@
 """The workloads on which KAI was measured: ours are similar, and KAI's figures are as recorded."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

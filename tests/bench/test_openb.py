@@ -1,7 +1,5 @@
 """A real cluster, planned in one cycle: every plan keeps the rules, whatever it decides."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable

@@ -6,8 +6,6 @@ By default three of the lists differ, and one switch explains the difference.
 This is the largest comparison: 1,523 nodes, and up to 8,569 pods placed in one cycle.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The engine with the plugin `placementpolicy` places pods of openb as the experiment does."""
 
-from __future__ import annotations
-
 import pytest
 
 import kai

@@ -1,7 +1,5 @@
 """FGD as a Python function on openb: the same plans as the compiled one, and the time they take."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

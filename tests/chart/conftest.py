@@ -1,8 +1,6 @@
 """Tests of the Helm chart that need Helm. It is built from Go modules at the first use; without Go,
 one line gives the reason, and the tests are skipped."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

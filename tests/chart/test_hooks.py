@@ -1,7 +1,5 @@
 """The hooks of the chart: what they get about the programs of the release."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

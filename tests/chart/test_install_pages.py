@@ -1,8 +1,6 @@
 """The commands of Helm on the pages about installation: Helm accepts all values, and each has its
 effect."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

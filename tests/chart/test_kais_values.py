@@ -1,7 +1,5 @@
 """The table of values and the values of KAI's own chart, whose folder KAI_CHART names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path

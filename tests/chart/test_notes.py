@@ -1,7 +1,5 @@
 """What the notes name of a cluster. Helm renders without one, so a file has the Deployments."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

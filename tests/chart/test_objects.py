@@ -1,7 +1,5 @@
 """The chart makes the objects of `kai install`."""
 
-from __future__ import annotations
-
 import tarfile
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The pods of the chart: what restricts them, and where global values reach."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sets of values as people write them: each renders into objects whose fields exist."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

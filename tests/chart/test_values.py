@@ -1,7 +1,5 @@
 """Each value of the table has the effect that the table names: key by key."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """Helm on the test cluster, and KAI's release as data."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess

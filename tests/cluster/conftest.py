@@ -2,8 +2,6 @@
 session; each test has its own namespaces and nodes. If the programs are missing and cannot be
 built, one line gives the reason and the tests are skipped."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -6,8 +6,6 @@ BindRequests, pod groups, queues, config maps; with separate nodes and queues.
     left.namespace, left.running
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -8,8 +8,6 @@ Objects are created, changed and deleted in the recorded order, with the recorde
 except long ones. The server, its controllers and kwok do their own part.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

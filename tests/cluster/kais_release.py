@@ -8,8 +8,6 @@ Helm installs the chart, and its hooks run, with kubectl as their image. The pod
 runs without a process: what the operator would create is played.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """A machine with the pods of one test, and Python programs as pods."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ command is repeated until it prints the lines below it; `...` matches any text. 
 `notest`, or `background` for a program that keeps running.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -5,8 +5,6 @@ recordings or a decision of ours. `recordings`, `subject` and `member` are patte
 names; `ours` and `kais` are regular expressions for the values.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Pods that share a GPU pass KAI's webhook on a real API server."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -3,8 +3,6 @@
 Such a pod waits, whatever could be moved, and starts when a partner runs where it may run itself.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -2,8 +2,6 @@
 true, events that were lost, an etcd that was restored from a backup, and bodies that are no answer.
 No restart is needed."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

@@ -1,7 +1,5 @@
 """Pods that are bound through BindRequests, and the messages about them (spec 5 A23, 6 C49-C51)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pods that change while they wait or run: scheduling gates, groups that come late, resizes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Our Helm chart beside and in the place of KAI's own chart (KAI_CHART), on a real API server."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path

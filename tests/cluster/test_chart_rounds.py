@@ -1,8 +1,6 @@
 """The Helm chart on a real API server: installed, upgraded, rolled back and removed, beside KAI and
 in its place. A machine runs the programs and the hooks."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Pods with resource claims, from their creation to their node (spec 3 D9, D10; recording 49)."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """kai.k8s on a real API server: the contents of a sink after faults, and the outcomes of writes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -1,8 +1,6 @@
 """Schedulers on machines with wrong clocks. They run in this process, so each can have its own
 clock."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The test cluster has the properties that tests of the scheduler rely on."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """The comparison of replays: the checks of test_replays can fail. No cluster is needed."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

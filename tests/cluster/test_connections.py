@@ -1,8 +1,6 @@
 """A real API server's answers to wrong credentials and addresses, in one sentence each; cases
 without an API server are in tests/unit/service/test_connections.py."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """`kai run all` while its token expires and a new one is available."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,7 +1,5 @@
 """kai explain --live, as a user with read rights only: one pod each in a few situations."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """API priority and fairness: our requests get levels of the control plane; none is rejected."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator, Mapping
 from pathlib import Path

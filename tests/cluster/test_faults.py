@@ -1,8 +1,6 @@
 """`kai run all` while requests fail. After each fault every pod is bound once, no node has had more
 pods than GPUs, and no pod that fits waits (`Scene.is_well`)."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

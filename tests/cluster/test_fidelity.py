@@ -6,8 +6,6 @@ some milliseconds; these delays are measured, and the simulator uses them. In an
 jobs arrive and end when they did in the cluster.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 from dataclasses import replace

@@ -4,8 +4,6 @@
 after its first cycle. A rule in `testcluster.recorded` leaves cases out.
 """
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

@@ -1,7 +1,5 @@
 """A pod names its pod group no later than it is unschedulable or bound, whatever its name is."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The checks after each fault find errors. No cluster is needed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

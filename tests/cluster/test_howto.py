@@ -1,7 +1,5 @@
 """The pages of docs/howto work as written, on a real API server."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path

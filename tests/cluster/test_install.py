@@ -1,7 +1,5 @@
 """The output of `kai install` on a real API server."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from typing import Any

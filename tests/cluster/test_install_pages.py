@@ -2,8 +2,6 @@
 upgrade and drain. A machine runs the programs of the chart; GPUs are simulated, as on the page
 about kind. Objects of the other platforms are created on an API server."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Mapping

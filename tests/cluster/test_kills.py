@@ -1,8 +1,6 @@
 """`kai run all` is killed at a write, before or after the server receives it, and started again.
 Each action still happens exactly once."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Literal

@@ -6,8 +6,6 @@ Deployments and StatefulSets are real. All are played side by side, each in its 
 GPUs for all. The pod groups must equal KAI's, except for the differences of decision 22.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

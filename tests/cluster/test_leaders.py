@@ -1,8 +1,6 @@
 """With two processes `kai run all`, one acts at a time. If it is killed, stopped for a while, or
 ends, the other one takes over."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 from pathlib import Path

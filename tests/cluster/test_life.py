@@ -1,7 +1,5 @@
 """Separate clusters: how they start, how they end, and what is left afterwards."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

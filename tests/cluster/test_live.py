@@ -1,7 +1,5 @@
 """A live cluster from Python and from the command line: planned, not changed; and kai.run."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

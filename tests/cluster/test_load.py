@@ -1,7 +1,5 @@
 """The cost of the test cluster itself: the minimum for any scheduler here."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """The machine of the test cluster: programs of real pods run as its processes."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,8 +1,6 @@
 """Invalid objects, written past validation: all others are scheduled, and each invalid one shows
 its problem. One cluster without validation, and one `kai run all`, serve all tests."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Iterator, Mapping

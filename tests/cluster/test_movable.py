@@ -1,8 +1,6 @@
 """Pods of Jobs without retries are marked, because consolidation must not move them (switch
 bare_pods)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

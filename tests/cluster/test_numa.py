@@ -1,7 +1,5 @@
 """NUMA zones in a live cluster: the prediction, the observed placement, and the exporter."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,7 +1,5 @@
 """`kai run` with the plugin `joborder`, and with policies in Python."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """/metrics, /healthz and /readyz of two processes with the options of `kai install`."""
 
-from __future__ import annotations
-
 import asyncio
 import urllib.request
 from pathlib import Path

@@ -1,8 +1,6 @@
 """An API server with the policies of `kai install --policies objects` has the verdicts of the
 webhooks, with the same texts; nothing is created."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from typing import Any

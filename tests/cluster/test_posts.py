@@ -2,8 +2,6 @@
 chart. A machine runs the programs, and reservation pods read its one GPU from a library that is
 in place of NVIDIA's."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Programs come from KUBEBUILDER_ASSETS, from the cache, or from one build."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from pathlib import Path

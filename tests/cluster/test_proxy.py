@@ -1,7 +1,5 @@
 """The fault proxy causes the faults that it documents, and counts them."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable

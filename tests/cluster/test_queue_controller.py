@@ -1,7 +1,5 @@
 """The queue controller alone, with pod groups whose statuses another program writes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

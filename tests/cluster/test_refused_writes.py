@@ -4,8 +4,6 @@
 One process, and a namespace for each rule. When the rules are gone, all pods are bound.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

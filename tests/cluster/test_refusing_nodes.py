@@ -2,8 +2,6 @@
 kubelets reject it. The pod goes to other nodes, and not at the expense of others again and again.
 """
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Recordings of KAI's control plane, played again: `kai run` must end with the same objects,
 conditions and events, except for the differences in replay_tables."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """`kai run reservation` as a process beside its pod, with the rights that `kai install` grants."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

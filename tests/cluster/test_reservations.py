@@ -1,7 +1,5 @@
 """The program in GPU reservation pods, as played by tests."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any

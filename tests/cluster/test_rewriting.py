@@ -1,7 +1,5 @@
 """Command lines of containers, for processes that share this machine."""
 
-from __future__ import annotations
-
 import pytest
 from testcluster.machine.rewriting import Paths, expanded, listening_at
 

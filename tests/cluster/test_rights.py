@@ -1,8 +1,6 @@
 """Each role runs under its own account with the rights of kai.install.access; if one of them is
 taken away, the log names it in one sentence."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`kai run all` on a real API server: pods are bound, gangs start whole, queues get their share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

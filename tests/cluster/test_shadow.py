@@ -1,7 +1,5 @@
 """`kai run scheduler --shadow` next to another scheduler, as a user with read rights only."""
 
-from __future__ import annotations
-
 import json
 import urllib.request
 from collections.abc import Iterator

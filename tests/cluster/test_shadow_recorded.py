@@ -5,8 +5,6 @@ process with its watches runs, for recordings in which the order of pods does no
 ages that are not recorded.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import urllib.request

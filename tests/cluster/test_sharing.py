@@ -1,8 +1,6 @@
 """Pods that share devices on a real API server: each device is reserved once, its pods get its
 UUID, and after the last pod it is free again (spec 6 C53-C58)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

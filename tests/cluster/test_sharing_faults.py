@@ -1,8 +1,6 @@
 """Whole GPUs, GPU fractions, claims and volumes while requests fail. Afterwards every pod is bound
 once, and every device is reserved exactly while pods use it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pods and Jobs that are deleted within a second leave nothing in the running scheduler."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import urllib.request

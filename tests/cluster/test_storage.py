@@ -1,7 +1,5 @@
 """Claims get volumes from the fake provisioner, and the server's controllers bind them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 

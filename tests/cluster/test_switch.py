@@ -6,8 +6,6 @@ registrations again. The commands are those of the page. `kai run all` takes ove
 over again; then KAI returns.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import shlex

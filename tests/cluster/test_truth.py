@@ -3,8 +3,6 @@
 Between `kai run all` and the API server is a proxy, which holds requests back at a gate.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable

@@ -1,8 +1,6 @@
 """The rights of docs/howto/live.md are enough for what this page and docs/howto/shadow.md do, and
 the kinds that the page calls optional are optional."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

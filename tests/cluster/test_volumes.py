@@ -1,7 +1,5 @@
 """Pods with volumes, from their creation to their node (spec 3 B25; the claim of recording 44)."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The messages of `kai run` on waiting pods and their pod groups (spec 2 M1-M3)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,8 +1,6 @@
 """`kai run admission` behind its Service, with the registrations of `kai install`, on a real API
 server: what it changes and refuses, and what happens while its replicas come, go and rotate."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import re

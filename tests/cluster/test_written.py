@@ -1,7 +1,5 @@
 """A real API server accepts the writes of the controllers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable

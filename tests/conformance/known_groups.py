@@ -1,7 +1,5 @@
 """The comparison of pod groups with KAI's, and the deliberate differences (decision 22)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -7,8 +7,6 @@ The clusters and questions go into one archive, the recordings of the control pl
 Equal files give equal bytes: members are sorted, dated 1980, and have no owner.
 """
 
-from __future__ import annotations
-
 import io
 import lzma
 import sys

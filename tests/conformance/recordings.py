@@ -8,8 +8,6 @@ Recorded with KAI d5bc503a; pack.py packs the archive. `KAI_CONFORMANCE` names a
 unpacked recordings in control-plane/.
 """
 
-from __future__ import annotations
-
 import copy
 import io
 import json

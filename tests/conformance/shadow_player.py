@@ -1,7 +1,5 @@
 """Runs a shadow beside a recorded KAI, in virtual time: no server, no clock."""
 
-from __future__ import annotations
-
 from recordings import Recording
 from virtual import Moment, moments, ns_of, with_uids
 

@@ -7,8 +7,6 @@ and the answer. The functions (``cpp/questions``) take plain values; this module
 those, in the units the tables use: millicores, bytes and GPUs, -1 for unlimited.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tarfile

@@ -1,8 +1,6 @@
 """KAI's webhook on the pods of the recordings: created or rejected, and the ConfigMaps that its
 binder made for them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

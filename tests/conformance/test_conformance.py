@@ -4,8 +4,6 @@ Areas that are not implemented yet must plan without a crash, with plans that co
 and with KAI's queue numbers.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A simulation of a recorded cluster begins with the plan of that cluster."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

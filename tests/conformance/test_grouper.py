@@ -3,8 +3,6 @@
 The table of differences lists each field that differs, with the cause.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -5,8 +5,6 @@ No engine runs here. A record has the decisions without their order: victims com
 placed instead, and victims of one search stay together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any

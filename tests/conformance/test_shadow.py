@@ -1,8 +1,6 @@
 """A shadow beside the recorded KAI: nearly all decisions are equal, and each different one has a
 cause."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,8 +1,6 @@
 """Rows of questions to single functions: recorded answers, and a check that a wrong answer is
 noticed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

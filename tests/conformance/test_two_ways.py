@@ -1,7 +1,5 @@
 """Two ways of loading every recorded case give the same bytes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

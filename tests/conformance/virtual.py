@@ -6,8 +6,6 @@
 If the recording lacks a time, it is the time at which the watches showed the change.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

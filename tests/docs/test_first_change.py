@@ -4,8 +4,6 @@ A ```diff block names the file that it changes; without its added lines it is in
 or ```yaml block that names a file is a new one.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Links between pages lead to a page, and to a heading of it; files that a page names exist."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """docs/reference/metrics.md has exactly one row for every metric of the program."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

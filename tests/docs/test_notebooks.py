@@ -1,7 +1,5 @@
 """Every notebook runs from top to bottom, and prints its stored output; `make notebooks`."""
 
-from __future__ import annotations
-
 import re
 import resource
 import sys

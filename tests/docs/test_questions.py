@@ -4,8 +4,6 @@ A section whose title ends with a question mark has a script of at most 12 lines
 the files of earlier blocks. The ```text block after it is its output.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """An API server, used through kubectl."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time

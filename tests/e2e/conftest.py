@@ -1,8 +1,6 @@
 """Tests on a real API server, for behaviour that only it can show. Opt-in: KAI_E2E_KUBECONFIG names
 the kubeconfig of a cluster that may be written to, from Kubernetes 1.36 on; kubectl is required."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

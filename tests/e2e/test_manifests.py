@@ -1,7 +1,5 @@
 """An API server accepts what the builders make, to the last field."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

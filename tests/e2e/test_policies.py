@@ -1,8 +1,6 @@
 """The policies of kai.integrations.cluster_objects, in force on an API server (spec 7 C14, C18,
 KW18)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -11,8 +11,6 @@
 objects never change: each change makes another one, so events may be delivered late.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import marshal

@@ -6,8 +6,6 @@ clock.run(10.0)             # prints at 5 s; without an event loop
 await clock.advance(10.0)   # the same, and lets tasks run in between
 """
 
-from __future__ import annotations
-
 import asyncio
 import heapq
 import random

@@ -9,8 +9,6 @@ claims get the volumes that are reserved for them, and nothing stays of pods tha
 reacts after `delay()` seconds of the server's clock, and looks at the objects as they are then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Objects as an API server has them, with what tests need."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kai.api import keys

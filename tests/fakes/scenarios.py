@@ -6,8 +6,6 @@ scenario = scenarios(run)      # run(story, **options) gives a story its argumen
 async def test_the_first_candidate_leads(leases: Leases) -> None: ...
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The simulated API server follows the rules of a real one."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

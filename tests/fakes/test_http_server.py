@@ -1,7 +1,5 @@
 """The server behind HTTP gives a client the same outcomes as without HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Lists and watch events as an API server sends them, for the sinks of a planner."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

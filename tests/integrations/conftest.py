@@ -1,7 +1,5 @@
 """For tests that run with an orchestrator's library (noxfile.py)."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

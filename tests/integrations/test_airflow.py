@@ -1,7 +1,5 @@
 """Airflow: the pods that its operators and its executor make of our arguments."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Comparisons on a real Ray, started on this machine: the same bytes as without it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

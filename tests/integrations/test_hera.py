@@ -1,7 +1,5 @@
 """Argo with Hera: the manifests that Hera makes of our arguments."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

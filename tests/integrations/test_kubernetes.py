@@ -1,7 +1,5 @@
 """With the kubernetes client, whose classes changed in 37 (spec 7 J6)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """With Ray: how its autoscaler reads the manifests."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

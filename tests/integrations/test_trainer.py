@@ -1,7 +1,5 @@
 """With the models of kubeflow-trainer-api, and the options of kubeflow if it is installed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

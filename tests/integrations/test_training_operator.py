@@ -1,7 +1,5 @@
 """With kubeflow-training: its classes accept what is built, and return it unchanged."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

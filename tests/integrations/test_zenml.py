@@ -3,8 +3,6 @@
 Both generations: in 0.82.0 a step is a pod, in 0.98.0 a Job.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from importlib import import_module

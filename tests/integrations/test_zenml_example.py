@@ -1,7 +1,5 @@
 """examples/zenml runs on this machine, with ZenML's local orchestrator."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -4,8 +4,6 @@ In place of kai.controllers.planning and its engine, with the same inputs and re
 assumption for each decision until a watch shows the result or a course ends it.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Mapping, Sequence

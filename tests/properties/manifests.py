@@ -1,8 +1,6 @@
 """One manifest of each kind that the builders make, for tests that know the correct form: the
 definitions of the kinds (test_schemas.py), an API server (tests/e2e)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

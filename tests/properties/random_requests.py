@@ -1,8 +1,6 @@
 """Random requests for pod settings, valid and invalid. The seed is printed; KAI_SEED runs another
 one."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Callable, Iterator

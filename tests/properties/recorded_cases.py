@@ -1,7 +1,5 @@
 """Recorded clusters for properties: the first few of some areas."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

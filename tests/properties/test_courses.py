@@ -24,8 +24,6 @@ a failure or another try keeps what had overtaken its course (`Course.clear_erro
 the node that was selected for its volume.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

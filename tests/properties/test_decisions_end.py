@@ -6,8 +6,6 @@ cluster. A cluster is at rest when a cycle evicts no pod and changes nothing: th
 the same.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

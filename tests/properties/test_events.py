@@ -3,8 +3,6 @@
 The promises of a scheduler are carried over, as to a scheduler that is restarted.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import random

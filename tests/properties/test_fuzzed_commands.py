@@ -4,8 +4,6 @@ Command lines are drawn from the options of each command; files are broken ones 
 kai reads. KAI_FUZZ_EXAMPLES runs more examples than the usual few hundred.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import io

@@ -5,8 +5,6 @@ Objects from the builders are broken in one to three places. The seed is printed
 another one.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import random

@@ -4,8 +4,6 @@ Small random clusters, with zones of GPUs, pods that run in some of them, and po
 test recomputes the plan's zones from its decisions alone.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

@@ -5,8 +5,6 @@ family; a failure names the family and seed, and ``generate.py --family F --seed
 cluster.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections import Counter

@@ -1,8 +1,6 @@
 """Policies written as functions decide like compiled ones, and row by row like with whole
 tables."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Reviews of random pods, beside a plain program after the specification (spec 6 C17-C21)."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -8,8 +8,6 @@ and Dynamo keep theirs in ``config/crd/bases``, ``manifests/base/crds`` or
 not checked.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping

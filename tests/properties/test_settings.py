@@ -5,8 +5,6 @@ The pods of a thousand requests are planned in one cluster with room for all of 
 engine's own parser determines the request of each.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Mapping

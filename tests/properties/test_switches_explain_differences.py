@@ -4,8 +4,6 @@ KAI's plan is the engine's plan with ``as_kai``. `KAI_SEED` is the number of the
 `KAI_CLUSTERS` four times the number of clusters of each family.
 """
 
-from __future__ import annotations
-
 import os
 
 import generate

@@ -1,7 +1,5 @@
 """Every situation in this folder, run through the engine in both modes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Shared by tests of several tools."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """tools/bench.py: the cases in which it fails, its output, and its counts."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

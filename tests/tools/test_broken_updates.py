@@ -1,7 +1,5 @@
 """tools/broken_updates.py reports broken updates that the test of random events misses."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """tools/check_citations.py: each citation leads to a rule, and each rule is cited."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

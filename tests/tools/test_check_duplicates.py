@@ -1,8 +1,6 @@
 """tools/check_duplicates.py finds duplicated code, also with renamed variables, and nothing
 else."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

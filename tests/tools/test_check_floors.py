@@ -1,7 +1,5 @@
 """tools/check_floors.py finds arrows that point up, and only those."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 """tools/check_headers.py finds headers with too little documentation, and examples that no code
 has."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

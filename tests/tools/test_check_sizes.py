@@ -1,7 +1,5 @@
 """tools/check_sizes.py finds functions and headers that are too large, and knows exceptions."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """tools/check_words.py: words that a plainer word can replace are found where people read them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """tools/draw_sentences.py: sentences that a reader judges, drawn from all that people read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import draw_sentences as tool

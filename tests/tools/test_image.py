@@ -1,7 +1,5 @@
 """The container image: bytes that depend on the files only, and the list of its packages."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

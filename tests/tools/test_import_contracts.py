@@ -1,7 +1,5 @@
 """The import contracts cover every package, so no new package is left out."""
 
-from __future__ import annotations
-
 import re
 from configparser import ConfigParser
 from pathlib import Path

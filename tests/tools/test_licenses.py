@@ -3,8 +3,6 @@
 CMake's calls of find_package are the list of libraries.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """tools/mutants.py finds changes that no test notices, and restores the sources."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

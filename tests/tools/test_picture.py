@@ -1,7 +1,5 @@
 """tools/picture.py: the committed picture is the one that it makes of the committed figures."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 
 import picture

@@ -1,7 +1,5 @@
 """tools/progress.py: a person's view of a command, without a terminal."""
 
-from __future__ import annotations
-
 import io
 import re
 import runpy

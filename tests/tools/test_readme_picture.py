@@ -1,7 +1,5 @@
 """tools/readme_picture.py: the committed picture is the one made from the table in the docs."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 
 import pytest

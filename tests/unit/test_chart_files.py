@@ -1,7 +1,5 @@
 """The chart's files that need no Helm: the generated ones are up to date, and the tables agree."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator, Mapping

@@ -10,8 +10,6 @@ A docstring may name a base class, such as InvalidInputError for InvalidClusterE
 the docstring of a class count for its methods.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import inspect

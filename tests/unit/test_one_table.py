@@ -1,8 +1,6 @@
 """Objects that the API server or KAI rejects: kai plan leaves them out with the message of kai
 lint."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The queue builder."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A type checker knows every public name, and finds a mistyped argument."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

@@ -6,8 +6,6 @@ SCENE is fill, shares, starting-shares (whose pods run as well), gang, waiting o
 cluster of its own, and prints what was measured as JSON.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -5,8 +5,6 @@ process, writes for each pod, and the times from creation to binding. The same p
 created and bound without a scheduler, for a ratio that also holds on a busy machine.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

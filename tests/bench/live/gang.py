@@ -3,8 +3,6 @@
 From the creation of a gang's last pod until its pod group has a scheduling condition.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 

@@ -5,8 +5,6 @@ pods needs more memory than a test machine has. 5,000 nodes, ten pods to a pod g
 afterwards ten pods change each second.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

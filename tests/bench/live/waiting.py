@@ -4,8 +4,6 @@ First all pods that do not fit get their verdict. Then a running pod is deleted 
 minute, and a waiting one takes its place.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from functools import partial

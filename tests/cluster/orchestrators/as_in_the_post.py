@@ -3,8 +3,6 @@
 ZenML itself ignores three of them: node_selector, container_environment and security_context.
 """
 
-from __future__ import annotations
-
 import pipeline
 from kubernetes.client.models import V1Toleration
 from zenml.integrations.kubernetes.flavors.kubernetes_orchestrator_flavor import (

@@ -12,8 +12,6 @@ Instead of a ZenML server there is a database in a file, as ZenML allows for clu
 machine (`--local=True`). No image is built. NVIDIA's library is replaced (nvml/).
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -9,8 +9,6 @@
 DIR holds all of the cluster's state.
 """
 
-from __future__ import annotations
-
 import argparse
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """The command lines of the four programs of a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

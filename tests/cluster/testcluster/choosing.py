@@ -4,8 +4,6 @@ that no earlier case has.
     for case in choose(read_cases([default_cases()]), 30): ...
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -4,8 +4,6 @@ await api.create(device_class(), template(namespace), devices("n1", count=2))
 await api.create(claiming("p0", namespace))
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from .client import Object

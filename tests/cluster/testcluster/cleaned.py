@@ -9,8 +9,6 @@ Placeholders are `<r1>`, `<uuid-1>`, `<rnd1>`, `<hash1>`, with other numbers tha
 `compared` finds out which objects belong together.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

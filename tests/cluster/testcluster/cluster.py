@@ -13,8 +13,6 @@ call them through asyncio.to_thread() beside other coroutines. Methods of one cl
 from two threads at once.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -10,8 +10,6 @@ compared with the most similar ones, because their order is random in KAI. The c
 ignored.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -5,8 +5,6 @@ assert await books(scene) == []
 await until_free(scene)              # once all of them are deleted
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any

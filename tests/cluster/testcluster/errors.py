@@ -1,7 +1,5 @@
 """Errors of a test cluster."""
 
-from __future__ import annotations
-
 
 class ClusterError(Exception):
     """The cluster cannot start or one of its programs ended; the message has the end of its log."""

@@ -1,8 +1,6 @@
 """KAI's own Helm chart, which is no part of this repository: KAI_CHART names its folder
 (docs/internals/cluster.md)."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

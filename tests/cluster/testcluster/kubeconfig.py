@@ -1,7 +1,5 @@
 """Kubeconfigs for the API server of a test cluster."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

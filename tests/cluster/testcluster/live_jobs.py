@@ -12,8 +12,6 @@ left; this corresponds to a simulation in which no work is lost. All pods of a j
 whole GPUs.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Coroutine

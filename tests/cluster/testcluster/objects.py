@@ -1,7 +1,5 @@
 """Manifests for tests, in a short form."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ webhooks under test and the fault proxy use it. `admin.crt` is a client certific
 system:masters. `service-accounts.key` signs the tokens of service accounts.
 """
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ports for servers of a test."""
 
-from __future__ import annotations
-
 import random
 import socket
 from contextlib import suppress

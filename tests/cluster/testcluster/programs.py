@@ -6,8 +6,6 @@ tests/chart/helm. They are stored in ~/.cache/kai-sched/cluster (XDG_CACHE_HOME 
 a hash of all inputs of the build.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -11,8 +11,6 @@ are the server's. Times are whole seconds, so objects are created in their recor
 case whose decisions depend on other times, or on UIDs, is left out.
 """
 
-from __future__ import annotations
-
 import copy
 import random
 from collections import defaultdict

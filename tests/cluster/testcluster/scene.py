@@ -11,8 +11,6 @@ async def story(scene: Scene) -> None:
 play(cluster, namespace, tmp_path, story)
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections import Counter

@@ -10,8 +10,6 @@ ended at another time, or a job was already on other nodes. If the states are eq
 the simulator decided differently about the same cluster: one of them has an error.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """NUMA zones of nodes, as a topology updater reports them: NodeResourceTopology v1alpha2."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from .client import Object

@@ -1,7 +1,5 @@
 """A missing package: one sentence with a command that works without a release on PyPI."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

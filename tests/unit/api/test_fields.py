@@ -1,7 +1,5 @@
 """Existing fields are checked before settings are merged into them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The table of kinds is consistent, also with the code for single kinds."""
 
-from __future__ import annotations
-
 from kai.api import defaults, kinds
 from kai.grouping import gangs
 from kai.integrations.workloads.shapes import SHAPES

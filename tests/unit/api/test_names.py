@@ -1,7 +1,5 @@
 """Names and label values that do not fit are cut, and stay different from each other."""
 
-from __future__ import annotations
-
 import random
 import re
 import string

@@ -1,7 +1,5 @@
 """Refusals in messages of an API server, as Kubernetes 1.34 to 1.36 writes them."""
 
-from __future__ import annotations
-
 import pytest
 
 from kai.api.refusals import Refusal, refusal

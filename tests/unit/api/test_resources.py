@@ -1,7 +1,5 @@
 """The table of resources beside the table of kinds."""
 
-from __future__ import annotations
-
 import pytest
 
 import kai

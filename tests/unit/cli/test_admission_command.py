@@ -1,8 +1,6 @@
 """kai run admission, and kai run all --webhooks: their options, and mistakes in their arguments,
 each named in one sentence before it connects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

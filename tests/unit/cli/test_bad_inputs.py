@@ -5,8 +5,6 @@ accepted names: members of scenarios, of the configuration, of queues and worklo
 objects.
 """
 
-from __future__ import annotations
-
 import copy
 import io
 import json

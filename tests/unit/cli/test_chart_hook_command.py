@@ -1,7 +1,5 @@
 """kai run chart-hook check: what a program would refuse ends the hook with the same sentence."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

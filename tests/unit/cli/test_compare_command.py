@@ -1,7 +1,5 @@
 """kai compare."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """kai config show: the configuration that applies, in the format of --config."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

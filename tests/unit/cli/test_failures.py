@@ -3,8 +3,6 @@
 Each row is a separate process, under a shell.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """kai install: manifests for kubectl."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`kai run` accepts the command lines of KAI's programs that KAI's operator writes."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

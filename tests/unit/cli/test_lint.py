@@ -1,7 +1,5 @@
 """kai lint: findings with their lines, and fixes where they are certain."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """kai run: its options, as passed to the service. Its behaviour: tests/cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

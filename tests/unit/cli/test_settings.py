@@ -1,7 +1,5 @@
 """kai settings: the settings for an orchestrator."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import json

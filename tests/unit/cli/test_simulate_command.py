@@ -1,7 +1,5 @@
 """kai simulate --fair-share: KAI's request in, its answer out; and invalid requests."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable

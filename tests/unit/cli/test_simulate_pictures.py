@@ -1,7 +1,5 @@
 """kai simulate --html and --perfetto: the files, and paths that cannot be written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

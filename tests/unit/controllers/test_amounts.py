@@ -1,7 +1,5 @@
 """Sums of amounts, in Kubernetes' format."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """Courses go on when their requests are answered, in the order of the answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

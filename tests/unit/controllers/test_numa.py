@@ -1,7 +1,5 @@
 """The NUMA placements written on pods, and when they are written."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

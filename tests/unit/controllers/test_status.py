@@ -1,7 +1,5 @@
 """The status of pod groups and queues: their allocations and requests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given

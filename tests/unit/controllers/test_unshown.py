@@ -1,7 +1,5 @@
 """What was accepted and not shown is read after 15 s, and then after growing waits."""
 
-from __future__ import annotations
-
 from kai.controllers.unshown import MOST_WAIT_S, READ_AFTER_S, Accepted, Unshown
 
 A, B = (Accepted("binding", "Pod", f"team/{name}", f"uid-{name}", 7) for name in "ab")

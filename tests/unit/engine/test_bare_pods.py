@@ -1,7 +1,5 @@
 """Pods that no controller creates again are not evicted in order to be moved."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One claim with a selector that costs too much does not stop the planning of others."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Devices of resource claims in plans."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Changing and copying a cluster, as a researcher does."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import random

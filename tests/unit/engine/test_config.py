@@ -3,8 +3,6 @@
 The names come from the compiled core's own tables, so new names are tested at once.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import typing

@@ -1,7 +1,5 @@
 """The Python API of the feed: bytes of lists and watches become plans, and facts for roles."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """F of plans and clusters, against its definition."""
 
-from __future__ import annotations
-
 import pickle
 import random
 

@@ -1,7 +1,5 @@
 """Pods that request GPUs of a device plugin, and nodes that have GPUs as devices of claims."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Mistyped arguments of the builder methods are rejected, or reported in the warnings of a plan."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

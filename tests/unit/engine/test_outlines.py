@@ -1,7 +1,5 @@
 """Outlines of pod groups agree with the groups themselves."""
 
-from __future__ import annotations
-
 import pytest
 
 import kai

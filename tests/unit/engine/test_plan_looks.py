@@ -1,8 +1,6 @@
 """The state after a plan: the order of waiting groups, free resources, differences; and that plans
 are frozen."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import json

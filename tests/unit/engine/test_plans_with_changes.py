@@ -1,7 +1,5 @@
 """An old plan made again with one change: another configuration, or swapped names of nodes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A scheduler that plans a cluster repeatedly keeps its promises, and its assumptions."""
 
-from __future__ import annotations
-
 import io
 import json
 import pickle

@@ -1,7 +1,5 @@
 """The picture of scores: a bar for each node, a segment for each plugin whose scores differ."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import matplotlib

@@ -1,7 +1,5 @@
 """The scores of nodes for one pod: the node of the plan has the highest sum."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import random

@@ -1,7 +1,5 @@
 """The configuration of a SchedulingShard, as KAI's operator writes it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

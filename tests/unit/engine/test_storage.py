@@ -1,7 +1,5 @@
 """Storage of CSI drivers: free capacity, the most volumes of a node, and their zones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

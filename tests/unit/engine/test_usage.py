@@ -1,7 +1,5 @@
 """Past usage of queues: its sources, and its effect (spec 1 F44, F115)."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

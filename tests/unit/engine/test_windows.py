@@ -1,7 +1,5 @@
 """Windows of time, and the usage in them (spec 1 F118-F127)."""
 
-from __future__ import annotations
-
 import random
 from datetime import datetime, timezone
 

@@ -1,7 +1,5 @@
 """JobSets, Ray clusters and training jobs start in KAI's sub-groups (spec 6 C28)."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which pods are created again after they are deleted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

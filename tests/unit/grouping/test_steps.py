@@ -1,7 +1,5 @@
 """The steps of grouping, for one pod and one group at a time (spec 6 C25-C28)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The rights of each role: one table, with no more than the role needs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

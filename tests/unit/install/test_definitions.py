@@ -1,7 +1,5 @@
 """Which definitions of a cluster the chart replaces."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The objects of the chart's hooks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The manifests for a cluster: CRDs, default objects, Deployments, FlowSchemas."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

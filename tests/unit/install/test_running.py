@@ -1,7 +1,5 @@
 """The Deployment that `kai install` prints, and its command."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

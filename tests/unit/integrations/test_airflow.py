@@ -1,7 +1,5 @@
 """Arguments of Airflow's operators, plain; tests/integrations/test_airflow.py runs them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Argo's manifests as plain values; tests/integrations/test_hera.py uses Hera."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

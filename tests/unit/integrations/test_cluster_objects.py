@@ -1,8 +1,6 @@
 """Objects that an administrator applies once; tests/integrations/test_airflow.py reads them with a
 client."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tasks of Kubeflow Pipelines as plain values; tests/integrations/test_kfp.py compiles them."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 from typing import Any

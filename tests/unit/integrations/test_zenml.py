@@ -1,7 +1,5 @@
 """Settings of ZenML's steps as plain values; tests/integrations/test_zenml.py uses ZenML."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

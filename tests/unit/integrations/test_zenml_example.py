@@ -1,7 +1,5 @@
 """examples/zenml without ZenML: its plan, and the files beside it."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

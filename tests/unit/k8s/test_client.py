@@ -1,7 +1,5 @@
 """Requests: the outcome of a write, retries, and missing answers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """Plug-ins that print credentials, and connections with certificates."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import ssl

@@ -1,7 +1,5 @@
 """Kinds outside the table, and versions that differ from ours."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Events: which are written, which are only counted, and the limit for one object."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fakes.clock import QuickClock

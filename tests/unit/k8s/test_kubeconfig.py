@@ -1,7 +1,5 @@
 """The cluster of a command, its credentials, and the messages for mistakes."""
 
-from __future__ import annotations
-
 import base64
 import os
 from pathlib import Path

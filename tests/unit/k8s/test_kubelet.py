@@ -1,7 +1,5 @@
 """A kubelet's assignments to pods, over its socket; and the CPUs of NUMA nodes in sysfs."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path

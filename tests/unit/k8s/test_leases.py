@@ -1,8 +1,6 @@
 """Leader election: which process leads, until when, and the state of a stopped or cut-off
 leader."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """An answer 2xx whose body is not the API server's says nothing: it counts as no answer."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable

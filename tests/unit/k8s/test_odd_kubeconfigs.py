@@ -1,7 +1,5 @@
 """Kubeconfig files with values of wrong types: one sentence each, never a traceback."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import copy

@@ -1,7 +1,5 @@
 """The time of a cluster from the Date headers of its API servers, some with wrong clocks."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

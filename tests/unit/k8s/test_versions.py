@@ -1,7 +1,5 @@
 """Versions that go back mean that the server has forgotten changes: everything is listed again."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable

@@ -1,8 +1,6 @@
 """Lists and watches: when objects are listed again, when a watch resumes, and the input of a
 sink."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable

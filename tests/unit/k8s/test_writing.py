@@ -1,7 +1,5 @@
 """The order of writes: lanes, keys, flow control, and the end of a process."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """Lint refuses what plans leave out: every field of an object is broken once, in every way."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

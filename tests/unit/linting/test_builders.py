@@ -1,7 +1,5 @@
 """Objects from our own builders contain nothing that KAI rejects."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Requests for GPUs of a device plugin, beside nodes that have GPUs for claims only."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

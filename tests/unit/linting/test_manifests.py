@@ -1,7 +1,5 @@
 """Manifests that KAI would reject, or silently ignore."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -3,8 +3,6 @@
 Report 02 and report 37: the API server accepts them, and the pod gets no GPU.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

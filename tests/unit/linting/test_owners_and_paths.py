@@ -1,7 +1,5 @@
 """Findings about owned pods, about kinds without pod templates, and about amounts of queues."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

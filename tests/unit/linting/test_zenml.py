@@ -1,7 +1,5 @@
 """ZenML stores unknown keys, and never uses them (spec 7 Z2, Z3)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """kai.connect: a live cluster is followed and planned, and nothing is written."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """kai plan, queues, nodes and groups with --live, and kai snapshot."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

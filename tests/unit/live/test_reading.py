@@ -1,7 +1,5 @@
 """What a process has read of each kind."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A plan of a running scheduler's snapshot equals its next plan; secrets are left out."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Programs that only read need the rights for the kinds without which no plan is possible. Other
 kinds that may not be read, or that the cluster lacks, cost a note."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`usageDBConfig`: rejected values, queries, and their answers (spec 1 F116)."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

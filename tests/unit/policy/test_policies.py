@@ -1,7 +1,5 @@
 """Policies written as functions: their input, their effect, and their failures."""
 
-from __future__ import annotations
-
 import gc
 import pickle
 from collections.abc import Callable

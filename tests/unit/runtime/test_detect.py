@@ -1,7 +1,5 @@
 """detect(): proofs, hints, and signs that are neither."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """limit(): a framework gets its share if the device is known."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType, SimpleNamespace

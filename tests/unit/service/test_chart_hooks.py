@@ -1,7 +1,5 @@
 """The steps of the chart's hooks: their requests, and what they leave alone."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 from collections.abc import Awaitable, Callable, Sequence

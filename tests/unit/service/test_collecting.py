@@ -1,7 +1,5 @@
 """Large garbage collections wait for idle moments, and all are timed."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from collections.abc import Iterator

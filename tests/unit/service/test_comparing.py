@@ -1,7 +1,5 @@
 """The leader compares what its watches have shown with the API server."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -1,8 +1,6 @@
 """For every connection error, each command prints one sentence, and exits with 3 if no API server
 answers, and with 2 if its input cannot be used."""
 
-from __future__ import annotations
-
 import http.server
 import json
 import shutil

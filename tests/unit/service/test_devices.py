@@ -1,7 +1,5 @@
 """The devices in NVML, or one sentence with the reason why there are none."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 

@@ -1,8 +1,6 @@
 """What a process reads again: all pods when it starts leading, and a pod with an unclear
 binding."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 

@@ -1,7 +1,5 @@
 """The log of a running scheduler: lines of one format, without endless repetition."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

@@ -1,7 +1,5 @@
 """Metrics of failures and of work under way, which are 0 in a cluster at rest."""
 
-from __future__ import annotations
-
 import asyncio
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """/metrics of a service that bound pods, evicted one and has one waiting."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import time

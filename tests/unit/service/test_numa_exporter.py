@@ -1,7 +1,5 @@
 """The NUMA placement exporter between a kubelet and an API server."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

@@ -1,7 +1,5 @@
 """Invalid options are rejected in one sentence."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

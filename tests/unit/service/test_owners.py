@@ -1,7 +1,5 @@
 """Owners of pods are read when a pod needs them, and again: they may move, or be created late."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 

@@ -1,7 +1,5 @@
 """/get-snapshot: only for this machine; without a snapshot it answers with a sentence."""
 
-from __future__ import annotations
-
 import asyncio
 import urllib.request
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """`kai run` without a restart: an answer that was not true, a lost event, versions that go back."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Refused writes: one log line with a fix for each rule, and events on the pods that wait."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

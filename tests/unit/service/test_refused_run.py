@@ -1,7 +1,5 @@
 """`kai run` with a server whose admission refuses writes: from the refusal to the explanation."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

@@ -1,7 +1,5 @@
 """A running scheduler logs problems, with their start and their end."""
 
-from __future__ import annotations
-
 import io
 from types import SimpleNamespace
 from typing import Any

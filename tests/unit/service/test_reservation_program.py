@@ -1,8 +1,6 @@
 """The program in reservation pods: its writes, their time, and its behaviour when it cannot
 write."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 from collections.abc import Awaitable, Callable, Sequence

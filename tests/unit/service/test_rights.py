@@ -1,8 +1,6 @@
 """A missing right is one line, however many requests are rejected for it, and one when it is
 granted."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 from types import SimpleNamespace

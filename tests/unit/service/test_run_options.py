@@ -1,7 +1,5 @@
 """kai.run: roles and options by name. Its behaviour: tests/cluster/test_live.py."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import fields
 

@@ -1,7 +1,5 @@
 """/shadow: the report of a shadow as a page."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

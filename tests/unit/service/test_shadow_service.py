@@ -1,8 +1,6 @@
 """A shadow from its watches to its report: another scheduler's actions are compared, and nothing is
 written."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

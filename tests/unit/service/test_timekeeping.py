@@ -1,7 +1,5 @@
 """A scheduler whose API servers do not agree about the time."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import dataclass, field
 

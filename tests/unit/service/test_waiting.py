@@ -1,7 +1,5 @@
 """What `kai run` waits for after its start: rights, kinds, and a slow server."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

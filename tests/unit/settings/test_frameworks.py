@@ -1,7 +1,5 @@
 """The settings of each framework for its share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

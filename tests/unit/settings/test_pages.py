@@ -1,7 +1,5 @@
 """Requests and settings in the form for a person."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

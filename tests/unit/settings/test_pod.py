@@ -1,7 +1,5 @@
 """The effect of a request on a new pod, and on existing pods."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

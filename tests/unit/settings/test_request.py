@@ -1,8 +1,6 @@
 """A request is checked when it is created: values that KAI would reject or ignore give a
 message."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The arithmetic of a share of GPU memory, for six GPUs (spec 7 W1, W2)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

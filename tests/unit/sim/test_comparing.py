@@ -1,7 +1,5 @@
 """Policies are compared on the same worlds."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

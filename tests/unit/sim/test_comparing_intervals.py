@@ -1,7 +1,5 @@
 """The interval for a mean difference, and Holm's correction, compared with simple computations."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -3,8 +3,6 @@
 `KAI_TRIALS` is the number of trials on the simulator (tools/test.sh seeds: 400).
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Differences between two states reach a cluster that is updated in place as events."""
 
-from __future__ import annotations
-
 import kai
 from kai.sim.events import carry_over, changes
 from kai.sim.world import step

@@ -1,7 +1,5 @@
 """The answers of KAI's fair-share simulator (spec 1 F125), compared with the formula itself."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """Filling an empty cluster with a placement policy, and the published figures of FGD."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """F of simulated clusters, against its definition at each moment."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from itertools import pairwise

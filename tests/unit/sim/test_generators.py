@@ -1,7 +1,5 @@
 """Random workloads: the same for the same seed, with the numbers of their model."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import fields
 

@@ -1,7 +1,5 @@
 """Time-based fair share in simulations: usage from a simulation's own history."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping
 from pathlib import Path

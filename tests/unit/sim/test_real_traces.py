@@ -3,8 +3,6 @@
 The figures are those of the traces' publishers, or were computed from the files without kai.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The input and the output of KAI's time-based simulator (spec 1 F126-F128)."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

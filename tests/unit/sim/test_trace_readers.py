@@ -1,7 +1,5 @@
 """Files of each format become workloads; invalid rows are left out and counted."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A timeline says how many jobs did not finish, which, and why."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

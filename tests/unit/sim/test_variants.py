@@ -1,7 +1,5 @@
 """Workloads derived from others."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

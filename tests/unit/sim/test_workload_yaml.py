@@ -1,7 +1,5 @@
 """Workloads written by hand in YAML, and by `write_yaml`."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Applying a plan to a cluster state: one test for each rule of the step."""
 
-from __future__ import annotations
-
 import copy
 from types import SimpleNamespace
 from typing import Any

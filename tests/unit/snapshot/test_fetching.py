@@ -1,7 +1,5 @@
 """Snapshots from a scheduler's page, and from other servers at its address."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer

@@ -1,7 +1,5 @@
 """Manifests that are added to a cluster, as if they were submitted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

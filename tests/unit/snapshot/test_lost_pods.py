@@ -1,7 +1,5 @@
 """Pods on nodes that the input lacks vanished silently, so a cluster looked empty."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

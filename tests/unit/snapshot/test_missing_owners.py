@@ -3,8 +3,6 @@
 The pods used to count twice: once as they are, and once as pods that kai creates for the workload.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from typing import Any

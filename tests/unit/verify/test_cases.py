@@ -1,7 +1,5 @@
 """Finding cases: by folder, by content, in an archive; a clear message for all other input."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """kai verify on the command line: its output and its exit status."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

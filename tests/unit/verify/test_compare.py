@@ -1,7 +1,5 @@
 """The comparator must fail on every relevant difference, and on no other."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """No protected pod is evicted: the validator finds each rule that a plan breaks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Which cases are judged, only reported, or not built: the case itself decides."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Scenario files: the accepted members, and a clear message for all others."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

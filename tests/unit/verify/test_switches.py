@@ -1,7 +1,5 @@
 """The fewest switches that explain a difference, and why they explain it only together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

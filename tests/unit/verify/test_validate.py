@@ -1,7 +1,5 @@
 """The validator rejects every plan that could not be carried out, and names the rule."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

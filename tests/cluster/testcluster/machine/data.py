@@ -1,7 +1,5 @@
 """ConfigMaps, Secrets and tokens that the containers of a pod use."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The variables of a container as a kubelet sets them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Errors of a machine."""
 
-from __future__ import annotations
-
 
 class MachineError(Exception):
     """A pod of the machine has a field that the machine does not support, or the machine failed."""

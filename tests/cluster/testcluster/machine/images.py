@@ -1,7 +1,5 @@
 """What the images of containers mean on this machine."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping

@@ -6,8 +6,6 @@ PARENT is the process that starts it. The program gets the folder ROOT as its ro
 USER as its user and group, unless they are "".
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

@@ -1,7 +1,5 @@
 """The Node object of a machine, and its heartbeat."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """What happens to one pod of the machine, from its binding to its deletion."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

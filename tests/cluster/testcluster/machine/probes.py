@@ -4,8 +4,6 @@ A probe that has not succeeded yet is repeated every TRY_EVERY_S, so that tests 
 periods. It fails when the time of all its attempts is over.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass

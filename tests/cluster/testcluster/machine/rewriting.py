@@ -6,8 +6,6 @@ listening_at("127.9.0.1", ":8080")                  # 127.9.0.1:8080
 expanded("$(NAME).svc", {"NAME": "admission"})      # admission.svc
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

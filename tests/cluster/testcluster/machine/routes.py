@@ -1,7 +1,5 @@
 """From the cluster IP of a Service to a pod of a machine."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 from collections.abc import Mapping, Sequence

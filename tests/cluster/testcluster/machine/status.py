@@ -1,7 +1,5 @@
 """The status of a pod and of its containers, as a kubelet writes it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timezone

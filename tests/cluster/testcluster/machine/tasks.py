@@ -1,7 +1,5 @@
 """Coroutines that run beside each other."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine
 from typing import Any, NoReturn, TypeVar

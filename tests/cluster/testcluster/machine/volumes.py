@@ -1,7 +1,5 @@
 """The volumes of a pod as folders of this machine."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

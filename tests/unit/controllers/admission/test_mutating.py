@@ -1,7 +1,5 @@
 """Changes to a new pod, beyond the recordings of KAI (tests/conformance)."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

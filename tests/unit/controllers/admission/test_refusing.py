@@ -1,7 +1,5 @@
 """Rejected pods, beyond the recordings of KAI (tests/conformance)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What the registrations of the webhooks get from the program."""
 
-from __future__ import annotations
-
 import base64
 from dataclasses import replace
 from typing import Any

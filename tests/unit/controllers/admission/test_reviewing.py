@@ -1,7 +1,5 @@
 """Reviews of the API server, and the answers to them."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import json

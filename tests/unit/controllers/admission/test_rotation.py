@@ -1,7 +1,5 @@
 """The certificates of the webhooks: made once, adopted, and replaced before they end."""
 
-from __future__ import annotations
-
 import base64
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """For any order of facts, and any lost writes, the groups are the same in the end."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which pods are grouped, in which order, and the resulting writes (spec 6 C24)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A planner with a cluster that a test changes, and objects for it."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from fakes import objects

@@ -1,7 +1,5 @@
 """Waiting times of pods, and fair shares: metrics of the planning thread."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Groups that are created after the plan that contained them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

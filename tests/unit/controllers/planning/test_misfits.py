@@ -1,7 +1,5 @@
 """Objects that no plan can use: each is reported once, until it is corrected."""
 
-from __future__ import annotations
-
 from kai.controllers.planning.misfits import LOOK_S, STRANDED_S, Misfits
 
 NAN = ("Pod", "team/a", 'metadata.annotations["gpu-fraction"]', '"NaN" is not a number')

@@ -1,7 +1,5 @@
 """Some objects are invalid: all others are planned, and each invalid one shows its problem."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from planner_world import World, places, pod

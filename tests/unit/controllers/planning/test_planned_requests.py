@@ -1,7 +1,5 @@
 """The planning thread and BindRequests: the requests of decisions, and existing ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from planner_world import World, pod

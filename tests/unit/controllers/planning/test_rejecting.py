@@ -1,7 +1,5 @@
 """A group avoids a node that rejects its pods, longer each time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Pods that come and go at any moment: in the end the scheduler knows what a fresh start knows."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any

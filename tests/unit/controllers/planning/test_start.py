@@ -1,7 +1,5 @@
 """The first plan waits for all kinds that decisions depend on."""
 
-from __future__ import annotations
-
 import pytest
 
 from fakes.watches import Watches

@@ -1,8 +1,6 @@
 """The statuses of queues, by a process that also writes those of pod groups and by one that does
 not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

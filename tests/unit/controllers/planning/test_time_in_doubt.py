@@ -1,7 +1,5 @@
 """Turns while the time is in doubt, and after it was corrected."""
 
-from __future__ import annotations
-
 from planner_world import START_NS, World, pod
 
 from fakes.objects import group, node

@@ -1,7 +1,5 @@
 """Changes of a cluster between a decision and its write are noticed, and decided again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

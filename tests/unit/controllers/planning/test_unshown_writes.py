@@ -1,7 +1,5 @@
 """Writes that the API server accepted and that no watch shows: what a read finds counts."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

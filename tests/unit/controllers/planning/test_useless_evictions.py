@@ -1,7 +1,5 @@
 """A node refused the pod for which others were evicted: its group evicts no more for a while."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """BindRequests for tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

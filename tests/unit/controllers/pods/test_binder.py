@@ -1,7 +1,5 @@
 """BindRequests are carried out once, and the messages about them are true."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from made import request

@@ -1,7 +1,5 @@
 """Groups first, then their pods; unclear results are read; no pod is bound to two nodes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

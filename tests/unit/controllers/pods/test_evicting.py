@@ -1,7 +1,5 @@
 """Victims are evicted together or not at all, and rejected evictions are not repeated."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fakes.played import Evictor, Steps

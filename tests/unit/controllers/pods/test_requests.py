@@ -1,7 +1,5 @@
 """Decisions become BindRequests; those that failed, or whose pod or node is gone, are deleted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

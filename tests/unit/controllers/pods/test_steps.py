@@ -1,7 +1,5 @@
 """Pods get what they need before they are bound, one thing after the other."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -7,8 +7,6 @@ other.binds("a", "n1")
 other.outcomes() == ["bind a: same"]
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
 """Decisions of another scheduler compared with plans of the same cluster, one situation per
 test."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from beside import Chosen, OtherScheduler, bind, evict

@@ -1,7 +1,5 @@
 """A shadow with real plans: for a difference, the state is planned again."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The facts that a comparison reads from pods, BindRequests and pod groups."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 """Plans, outcomes and time in any order: the guarantees about writes hold, and the end state is
 right."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Conditions, time stamps and events of pod groups."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Conditions, promises and events of pods."""
 
-from __future__ import annotations
-
 import pytest
 from world import World
 

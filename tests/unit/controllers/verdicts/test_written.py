@@ -1,7 +1,5 @@
 """Fields that are written, under way, or still to be written."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """A cluster that accepts patches, for tests of the writers of verdicts."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

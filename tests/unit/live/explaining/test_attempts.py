@@ -1,7 +1,5 @@
 """What `kai explain` answers about a binding that is under way, failed, or is tried again."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

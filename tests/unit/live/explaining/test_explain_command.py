@@ -1,7 +1,5 @@
 """kai explain --live: one pod, from its phase down to its events."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

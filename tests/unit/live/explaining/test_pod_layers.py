@@ -1,7 +1,5 @@
 """From facts about a pod to its layers and the final sentence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The objects that the webhooks' program reads and writes."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The webhooks in the process of a service: both run, end and fail together."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable

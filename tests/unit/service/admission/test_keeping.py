@@ -1,7 +1,5 @@
 """The Secret and the registrations of the webhooks, kept by several replicas."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import ssl

@@ -1,7 +1,5 @@
 """Certificates of a Service, as TLS uses them."""
 
-from __future__ import annotations
-
 import ssl
 import time
 from pathlib import Path

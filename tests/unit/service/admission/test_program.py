@@ -1,7 +1,5 @@
 """The webhooks' program: reviews over TLS, its pages, and its end."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import ssl

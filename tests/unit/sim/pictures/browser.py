@@ -1,7 +1,5 @@
 """A page in a headless Chromium, through the DevTools protocol, for tests and measurements."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import tempfile

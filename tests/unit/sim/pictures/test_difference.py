@@ -1,7 +1,5 @@
 """The differences between two timelines of the same jobs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The page of a simulation: its contents, and how a browser shows it."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

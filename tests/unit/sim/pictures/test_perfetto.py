@@ -1,7 +1,5 @@
 """Traces for Perfetto, read by an independent decoder of protocol buffers."""
 
-from __future__ import annotations
-
 import struct
 from collections import defaultdict
 from pathlib import Path

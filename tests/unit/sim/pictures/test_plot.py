@@ -1,7 +1,5 @@
 """The contents of still pictures: panels, bars, legends and words, not pixels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import matplotlib

@@ -1,7 +1,5 @@
 """Sums over pods, means in buckets, pods on GPUs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -6,8 +6,6 @@ harness.begin(binding(gpu=devices("gpu-0")), pod(gpu="gpu"))
 harness.run()
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

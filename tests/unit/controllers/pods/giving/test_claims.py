@@ -1,7 +1,5 @@
 """A pod gets the devices of its claims before it is bound, and releases them if it is not."""
 
-from __future__ import annotations
-
 import pytest
 from small_server import Harness, Object, SmallServer, binding, claim, device_class, devices, pod
 

@@ -1,7 +1,5 @@
 """Claims that wait for their first consumer get volumes before their pod is bound."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -5,8 +5,6 @@ get lost before or after the write was applied, or are rejections. Pods are crea
 processes are killed and restarted. The seed is in the name of the test.
 """
 
-from __future__ import annotations
-
 import random
 from collections import deque
 

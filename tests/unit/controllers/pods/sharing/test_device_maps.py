@@ -1,7 +1,5 @@
 """The ConfigMaps that name a pod's devices exist before the pod is bound."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

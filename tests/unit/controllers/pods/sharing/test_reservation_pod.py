@@ -1,7 +1,5 @@
 """The pod that holds a device, beyond the recordings of KAI (tests/conformance)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kai.controllers.pods.sharing import Reservations, reservation_name, reservation_pod

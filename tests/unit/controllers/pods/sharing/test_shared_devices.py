@@ -1,7 +1,5 @@
 """Devices are reserved for the pods that share them, and released with the last pod."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

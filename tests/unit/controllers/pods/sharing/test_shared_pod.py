@@ -1,8 +1,6 @@
 """The container and the ConfigMaps of a pod with a GPU fraction, beyond the recordings of KAI
 (tests/conformance)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
