@@ -13,6 +13,7 @@ from machine_play import Scene, place_of, play
 from testcluster import ApiError, Cluster, Object, pod
 from testcluster import programs as programs_of_clusters
 
+from fakes.scenarios import scenarios
 from kai.api import keys
 from kai.api.resources import resource
 from kai.install import manifests
@@ -83,6 +84,9 @@ def rounds(
 
     with place_of(programs) as place:
         play(place, scene, **machine_options)
+
+
+scenario = scenarios(rounds, "programs", "tmp_path")
 
 
 async def exists(scene: Scene, kind: str, name: str, namespace: str = "") -> Object | None:

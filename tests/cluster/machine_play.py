@@ -20,6 +20,8 @@ from testcluster import (
 )
 from testcluster import machine as of_machines
 
+from fakes.scenarios import scenarios
+
 OURS = "registry.example/kai-sched:test"
 _PATH = of_machines.OURS.environment["PYTHONPATH"]
 WITH_A_GPU = replace(
@@ -117,6 +119,9 @@ def play(place: Place, story: Story, **machine_options: Any) -> None:
                 await api.delete(path_of("Pod", name), gracePeriodSeconds=0)
 
     asyncio.run(run())
+
+
+scenario = scenarios(play, "place")
 
 
 def program(

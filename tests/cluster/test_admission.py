@@ -10,6 +10,7 @@ import pytest
 from recordings import recordings
 from testcluster import MUTATE, Admission, ApiError, Client, Cluster, path_of, pod
 
+from fakes.scenarios import scenarios
 from kai.controllers.admission import Rules
 from kai.controllers.pods.sharing import config_maps, shares_gpus
 
@@ -25,6 +26,9 @@ def in_force(
             await story(api, admission)
 
     asyncio.run(run())
+
+
+scenario = scenarios(in_force, "cluster")
 
 
 def as_kai(pod: dict[str, Any]) -> Any:
@@ -93,33 +97,33 @@ def test_invalid_pods_are_refused_with_kais_messages(cluster: Cluster, namespace
     assert answers == {}
 
 
-def test_pods_of_other_schedulers_are_not_reviewed(cluster: Cluster, namespace: str) -> None:
-    async def story(api: Client, admission: Admission) -> None:
-        before = admission.reviews[MUTATE]
-        other = pod("other", namespace, 0, scheduler="default-scheduler", annotations={"mps": "1"})
-        assert shares_gpus(other) is False
-        other["metadata"]["annotations"] = {"gpu-fraction": "7"}
-        await api.create(other)
-        assert admission.reviews[MUTATE] == before
+@scenario
+async def test_pods_of_other_schedulers_are_not_reviewed(
+    api: Client, admission: Admission, *, namespace: str
+) -> None:
+    before = admission.reviews[MUTATE]
+    other = pod("other", namespace, 0, scheduler="default-scheduler", annotations={"mps": "1"})
+    assert shares_gpus(other) is False
+    other["metadata"]["annotations"] = {"gpu-fraction": "7"}
+    await api.create(other)
+    assert admission.reviews[MUTATE] == before
 
-    in_force(cluster, story)
 
-
-def test_optional_settings_are_written(cluster: Cluster, namespace: str) -> None:
+@scenario(hami=True, blocks_devices=True, runtime_class="")
+async def test_optional_settings_are_written(
+    api: Client, admission: Admission, *, namespace: str
+) -> None:
     side = [{"name": "main", "image": "none"}, {"name": "side", "image": "none"}]
 
-    async def story(api: Client, admission: Admission) -> None:
-        half = pod("half", namespace, 0, annotations=HALF, containers=side)
-        made = await api.create_one(half)
-        main, other = made["spec"]["containers"]
-        limit = main["env"][-1]
-        assert limit["name"] == "CUDA_DEVICE_MEMORY_LIMIT"
-        assert limit["valueFrom"]["configMapKeyRef"]["optional"] is True
-        assert limit["valueFrom"]["configMapKeyRef"]["name"] == config_maps(made).capabilities
-        assert other["env"] == [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]
-        assert "runtimeClassName" not in made["spec"]
-
-    in_force(cluster, story, hami=True, blocks_devices=True, runtime_class="")
+    half = pod("half", namespace, 0, annotations=HALF, containers=side)
+    made = await api.create_one(half)
+    main, other = made["spec"]["containers"]
+    limit = main["env"][-1]
+    assert limit["name"] == "CUDA_DEVICE_MEMORY_LIMIT"
+    assert limit["valueFrom"]["configMapKeyRef"]["optional"] is True
+    assert limit["valueFrom"]["configMapKeyRef"]["name"] == config_maps(made).capabilities
+    assert other["env"] == [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]
+    assert "runtimeClassName" not in made["spec"]
 
 
 def test_webhooks_are_removed_at_the_end(cluster: Cluster, namespace: str) -> None:

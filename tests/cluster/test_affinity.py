@@ -3,11 +3,11 @@
 Such a pod waits, whatever could be moved, and starts when a partner runs where it may run itself.
 """
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from testcluster import Cluster, Object, Scene, job, path_of, play, pod, pod_spec
+from scene_play import scenario
+from testcluster import Object, Scene, job, path_of, pod, pod_spec
 
 from kai.api import keys
 
@@ -55,37 +55,34 @@ async def series(scene: Scene) -> dict[str, Object]:
 
 
 @pytest.mark.parametrize("bare", [False, True], ids=["of a job", "bare"])
-def test_no_pod_is_moved_for_a_pod_that_has_to_be_near_it_and_may_not_be_there(
-    cluster: Cluster, namespace: str, bare: bool, tmp_path: Path
+@scenario
+async def test_no_pod_is_moved_for_a_pod_that_has_to_be_near_it_and_may_not_be_there(
+    scene: Scene, *, namespace: str, bare: bool
 ) -> None:
     """The pod of the job could be moved: a controller would create it again."""
+    await scene.nodes(2)
+    await scene.start()
+    await scene.api.create(first_of_series(namespace, bare=bare))
+    await scene.bound(1)
+    [(uid, first)] = (await series(scene)).items()
+    here = first["spec"]["nodeName"]
+    [there] = {"n0", "n1"} - {here}
+    affinity = {**BESIDE_THE_SERIES, **not_on(here)}
+    await scene.pods(1, "second", labels=SERIES, affinity=affinity)
+    message = await why_it_waits(scene, "second0")
+    assert "1 node(s) didn't match pod affinity rules" in message
+    assert "1 node(s) didn't match Pod's node affinity/selector" in message
 
-    async def story(scene: Scene) -> None:
-        await scene.nodes(2)
-        await scene.start()
-        await scene.api.create(first_of_series(namespace, bare=bare))
-        await scene.bound(1)
-        [(uid, first)] = (await series(scene)).items()
-        here = first["spec"]["nodeName"]
-        [there] = {"n0", "n1"} - {here}
-        affinity = {**BESIDE_THE_SERIES, **not_on(here)}
-        await scene.pods(1, "second", labels=SERIES, affinity=affinity)
-        message = await why_it_waits(scene, "second0")
-        assert "1 node(s) didn't match pod affinity rules" in message
-        assert "1 node(s) didn't match Pod's node affinity/selector" in message
+    for number in range(3):  # each of them takes a plan
+        await scene.pods(1, f"other{number}-")
+        await scene.bound(2 + number)
+    assert scene.proxy.count("delete", "pods") == 0
+    assert scene.proxy.count("create", "pods", "eviction") == 0
+    assert "deletionTimestamp" not in (await series(scene))[uid]["metadata"]
 
-        for number in range(3):  # each of them takes a plan
-            await scene.pods(1, f"other{number}-")
-            await scene.bound(2 + number)
-        assert scene.proxy.count("delete", "pods") == 0
-        assert scene.proxy.count("create", "pods", "eviction") == 0
-        assert "deletionTimestamp" not in (await series(scene))[uid]["metadata"]
-
-        await scene.pods(1, "partner", labels=SERIES, affinity=not_on(here))
-        await scene.is_well(bound=6)
-        second = await scene.api.get(path_of("Pod", namespace, "second0"))
-        assert second["spec"]["nodeName"] == there
-        assert uid in await series(scene)
-        assert keys.POD_GROUP_ANNOTATION in second["metadata"]["annotations"]
-
-    play(cluster, namespace, tmp_path, story)
+    await scene.pods(1, "partner", labels=SERIES, affinity=not_on(here))
+    await scene.is_well(bound=6)
+    second = await scene.api.get(path_of("Pod", namespace, "second0"))
+    assert second["spec"]["nodeName"] == there
+    assert uid in await series(scene)
+    assert keys.POD_GROUP_ANNOTATION in second["metadata"]["annotations"]

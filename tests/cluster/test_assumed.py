@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from scene_play import scenario
 from testcluster import (
     BINDINGS,
     SHORT_LEASE,
@@ -53,18 +54,16 @@ def test_bindings_without_effect_are_found_out_within_30_s(
     assert NO_EFFECT in play(cluster, namespace, tmp_path, story)
 
 
-def test_a_binding_by_a_bind_request_without_effect_is_found_out_within_30_s(
-    cluster: Cluster, namespace: str, tmp_path: Path
+@scenario
+async def test_a_binding_by_a_bind_request_without_effect_is_found_out_within_30_s(
+    scene: Scene,
 ) -> None:
-    async def story(scene: Scene) -> None:
-        await scene.nodes(2)
-        await scene.start("--binding", "bind-requests")
-        untrue = scene.proxy.pretend(BINDINGS, 201, times=4)
-        await scene.pods(8)
-        await untrue.hit(4)
-        assert await recovers(scene, 8) < RECOVERED_S
-
-    play(cluster, namespace, tmp_path, story)
+    await scene.nodes(2)
+    await scene.start("--binding", "bind-requests")
+    untrue = scene.proxy.pretend(BINDINGS, 201, times=4)
+    await scene.pods(8)
+    await untrue.hit(4)
+    assert await recovers(scene, 8) < RECOVERED_S
 
 
 def test_objects_that_were_not_created_are_created_again(
@@ -217,29 +216,26 @@ ODD = {
 }
 
 
-def test_odd_bodies_are_no_answers(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+@scenario
+async def test_odd_bodies_are_no_answers(scene: Scene) -> None:
     """Each to all kinds of requests: none ends the process, and all pods are bound once."""
-
-    async def story(scene: Scene) -> None:
-        await scene.nodes(3)
-        await scene.start(*SHORT_LEASE)
-        await scene.pods(2, "early")
-        await scene.bound(2)
-        requests = (
-            Match("POST", "/binding$"),
-            Match("GET", "/pods/"),
-            Match("POST", "/podgroups$"),
-            Match("PATCH"),
-            Match("PUT", "/leases/"),
-            WATCHES,
-        )
-        for number, body in enumerate(ODD.values()):
-            faults = [scene.proxy.pretend(each, 200, body, times=2) for each in requests]
-            await scene.pods(3, f"p{number}-")
-            scene.proxy.cut_open(WATCHES)
-            await scene.bound(2 + 3 * (number + 1))
-            for fault in faults:
-                fault.end()
-        await scene.is_well(bound=2 + 3 * len(ODD))
-
-    play(cluster, namespace, tmp_path, story)
+    await scene.nodes(3)
+    await scene.start(*SHORT_LEASE)
+    await scene.pods(2, "early")
+    await scene.bound(2)
+    requests = (
+        Match("POST", "/binding$"),
+        Match("GET", "/pods/"),
+        Match("POST", "/podgroups$"),
+        Match("PATCH"),
+        Match("PUT", "/leases/"),
+        WATCHES,
+    )
+    for number, body in enumerate(ODD.values()):
+        faults = [scene.proxy.pretend(each, 200, body, times=2) for each in requests]
+        await scene.pods(3, f"p{number}-")
+        scene.proxy.cut_open(WATCHES)
+        await scene.bound(2 + 3 * (number + 1))
+        for fault in faults:
+            fault.end()
+    await scene.is_well(bound=2 + 3 * len(ODD))

@@ -1,19 +1,17 @@
 """Pods with resource claims, from their creation to their node (spec 3 D9, D10; recording 49)."""
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import pytest
+from scene_play import scenario
 from testcluster import (
     BINDINGS,
     SHORT_LEASE,
-    Cluster,
     Match,
     Object,
     Scene,
     node,
     path_of,
-    play,
     pod,
     queue,
 )
@@ -95,186 +93,166 @@ async def status_of(scene: Scene, name: str) -> Object:
 
 
 @WAYS
-def test_pods_get_the_devices_of_their_own_claims(
-    cluster: Cluster, namespace: str, tmp_path: Path, way: str
+@scenario
+async def test_pods_get_the_devices_of_their_own_claims(
+    scene: Scene, *, namespace: str, way: str
 ) -> None:
     """Recording 49: two devices, three pods."""
+    await set_up(scene, "g-1")
+    await scene.start("--binding", way)
+    for number in range(2):
+        await scene.api.create(user(f"dra-{number}", namespace))
+        await scene.bound(number + 1)
+    await scene.api.create(user("dra-2", namespace))
+    why = "no nodes with enough resources were found"
 
-    async def story(scene: Scene) -> None:
-        await set_up(scene, "g-1")
-        await scene.start("--binding", way)
-        for number in range(2):
-            await scene.api.create(user(f"dra-{number}", namespace))
-            await scene.bound(number + 1)
-        await scene.api.create(user("dra-2", namespace))
-        why = "no nodes with enough resources were found"
+    async def has_message() -> bool:
+        conditions = (await get(scene, "dra-2"))["status"].get("conditions", ())
+        found = {each["type"]: each for each in conditions}
+        return found.get("PodScheduled", {}).get("message") == why
 
-        async def has_message() -> bool:
-            conditions = (await get(scene, "dra-2"))["status"].get("conditions", ())
-            found = {each["type"]: each for each in conditions}
-            return found.get("PodScheduled", {}).get("message") == why
+    await until(scene, "the third one says why it waits", has_message)
+    held = {users(each)[0]: each for each in await claims(scene) if users(each)}
+    assert {name: given(each) for name, each in held.items()} == {
+        "dra-0": [("g-1", "gpu-0")],
+        "dra-1": [("g-1", "gpu-1")],
+    }
+    field = {"key": "metadata.name", "operator": "In", "values": ["g-1"]}
+    for claim in held.values():
+        allocation = claim["status"]["allocation"]
+        assert allocation["nodeSelector"] == {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    amounts = {"cpu": "100m", DRIVER: "1", "memory": "64Mi"}
 
-        await until(scene, "the third one says why it waits", has_message)
-        held = {users(each)[0]: each for each in await claims(scene) if users(each)}
-        assert {name: given(each) for name, each in held.items()} == {
-            "dra-0": [("g-1", "gpu-0")],
-            "dra-1": [("g-1", "gpu-1")],
-        }
-        field = {"key": "metadata.name", "operator": "In", "values": ["g-1"]}
-        for claim in held.values():
-            allocation = claim["status"]["allocation"]
-            assert allocation["nodeSelector"] == {"nodeSelectorTerms": [{"matchFields": [field]}]}
-        amounts = {"cpu": "100m", DRIVER: "1", "memory": "64Mi"}
+    async def is_summed_up() -> bool:
+        first, third = await status_of(scene, "dra-0"), await status_of(scene, "dra-2")
+        return (first, third) == (
+            {"allocated": amounts, "requested": amounts},
+            {"requested": amounts},
+        )
 
-        async def is_summed_up() -> bool:
-            first, third = await status_of(scene, "dra-0"), await status_of(scene, "dra-2")
-            return (first, third) == (
-                {"allocated": amounts, "requested": amounts},
-                {"requested": amounts},
-            )
-
-        await until(scene, "the groups say what they ask for", is_summed_up)
-        if way == "bind-requests":
-            path = f"/apis/scheduling.run.ai/v1alpha2/namespaces/{namespace}/bindrequests/dra-0"
-            request = await scene.api.get(path)
-            [allocation] = request["spec"]["resourceClaimAllocations"]
-            assert allocation["name"] == "gpu"
-            assert request["spec"]["receivedGPU"] == {"portion": "0.00"}
-            assert request["status"] == {"phase": "Succeeded"}
-        await scene.api.delete(path_of("Pod", namespace, "dra-0"), gracePeriodSeconds=0)
-        await scene.until("the third one is bound", lambda: "dra-2" in scene.history.bound())
-
-    play(cluster, namespace, tmp_path, story)
+    await until(scene, "the groups say what they ask for", is_summed_up)
+    if way == "bind-requests":
+        path = f"/apis/scheduling.run.ai/v1alpha2/namespaces/{namespace}/bindrequests/dra-0"
+        request = await scene.api.get(path)
+        [allocation] = request["spec"]["resourceClaimAllocations"]
+        assert allocation["name"] == "gpu"
+        assert request["spec"]["receivedGPU"] == {"portion": "0.00"}
+        assert request["status"] == {"phase": "Succeeded"}
+    await scene.api.delete(path_of("Pod", namespace, "dra-0"), gracePeriodSeconds=0)
+    await scene.until("the third one is bound", lambda: "dra-2" in scene.history.bound())
 
 
 @WAYS
-def test_pods_that_share_a_claim_share_its_device(
-    cluster: Cluster, namespace: str, tmp_path: Path, way: str
+@scenario
+async def test_pods_that_share_a_claim_share_its_device(
+    scene: Scene, *, namespace: str, way: str
 ) -> None:
-    async def story(scene: Scene) -> None:
-        await set_up(scene, "g-1", "g-2", count=1)
-        await scene.api.create(shared("both", namespace))
-        await scene.start("--binding", way)
-        await scene.api.create(*(user(f"s{n}", namespace, "both") for n in range(3)))
-        await scene.api.create(user("own", namespace))
-        await scene.bound(4)
-        await each_device_once(scene)
-        [both] = [each for each in await claims(scene) if each["metadata"]["name"] == "both"]
-        assert users(both) == ["s0", "s1", "s2"]
-
-    play(cluster, namespace, tmp_path, story)
+    await set_up(scene, "g-1", "g-2", count=1)
+    await scene.api.create(shared("both", namespace))
+    await scene.start("--binding", way)
+    await scene.api.create(*(user(f"s{n}", namespace, "both") for n in range(3)))
+    await scene.api.create(user("own", namespace))
+    await scene.bound(4)
+    await each_device_once(scene)
+    [both] = [each for each in await claims(scene) if each["metadata"]["name"] == "both"]
+    assert users(both) == ["s0", "s1", "s2"]
 
 
-def test_a_pod_is_planned_again_if_another_writer_is_first(
-    cluster: Cluster, namespace: str, tmp_path: Path
+@scenario
+async def test_a_pod_is_planned_again_if_another_writer_is_first(
+    scene: Scene, *, namespace: str
 ) -> None:
     """Its claim gets a device of the other node meanwhile, and the pod is placed there."""
+    await set_up(scene, "g-1", "g-2", count=1)
+    await scene.api.create(shared("mine", namespace))
+    path = path_of("ResourceClaim", namespace, "mine")
+    result = {"request": "gpu", "driver": DRIVER, "pool": "g-2", "device": "gpu-0"}
+    field = {"key": "metadata.name", "operator": "In", "values": ["g-2"]}
+    selector = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    allocation = {"devices": {"results": [result]}, "nodeSelector": selector}
+    cordon = {"spec": {"unschedulable": True}}
+    await scene.api.patch(path_of("Node", name="g-2"), cordon)
 
-    async def story(scene: Scene) -> None:
-        await set_up(scene, "g-1", "g-2", count=1)
-        await scene.api.create(shared("mine", namespace))
-        path = path_of("ResourceClaim", namespace, "mine")
-        result = {"request": "gpu", "driver": DRIVER, "pool": "g-2", "device": "gpu-0"}
-        field = {"key": "metadata.name", "operator": "In", "values": ["g-2"]}
-        selector = {"nodeSelectorTerms": [{"matchFields": [field]}]}
-        allocation = {"devices": {"results": [result]}, "nodeSelector": selector}
-        cordon = {"spec": {"unschedulable": True}}
-        await scene.api.patch(path_of("Node", name="g-2"), cordon)
+    async def write() -> None:
+        await scene.api.patch(f"{path}/status", {"status": {"allocation": allocation}})
+        await scene.api.patch(path_of("Node", name="g-2"), {"spec": {"unschedulable": None}})
 
-        async def write() -> None:
-            await scene.api.patch(f"{path}/status", {"status": {"allocation": allocation}})
-            await scene.api.patch(path_of("Node", name="g-2"), {"spec": {"unschedulable": None}})
-
-        written = scene.proxy.call(STATUS, write)
-        await scene.start()
-        await scene.api.create(user("p", namespace, "mine"))
-        await scene.bound(1)
-        assert written.hits == 1
-        assert (await get(scene, "p"))["spec"]["nodeName"] == "g-2"
-        await each_device_once(scene)
-
-    play(cluster, namespace, tmp_path, story)
+    written = scene.proxy.call(STATUS, write)
+    await scene.start()
+    await scene.api.create(user("p", namespace, "mine"))
+    await scene.bound(1)
+    assert written.hits == 1
+    assert (await get(scene, "p"))["spec"]["nodeName"] == "g-2"
+    await each_device_once(scene)
 
 
 @WAYS
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_the_process_is_killed_while_it_allocates_a_device(
-    cluster: Cluster, namespace: str, tmp_path: Path, way: str, when: str
+@scenario
+async def test_the_process_is_killed_while_it_allocates_a_device(
+    scene: Scene, *, namespace: str, way: str, when: str
 ) -> None:
-    async def story(scene: Scene) -> None:
-        await set_up(scene, "g-1", "g-2")
-        first = await scene.start(*SHORT_LEASE, "--binding", way)
-        killed = scene.proxy.call(STATUS, first.kill, when=when, skip=1)
-        await scene.api.create(*(user(f"p{n}", namespace) for n in range(4)))
-        await killed.hit()
-        await scene.until("it is killed", lambda: not first.is_running())
-        await scene.start(*SHORT_LEASE, "--binding", way)
-        await scene.bound(4)
-        await each_device_once(scene)
-
-    play(cluster, namespace, tmp_path, story)
+    await set_up(scene, "g-1", "g-2")
+    first = await scene.start(*SHORT_LEASE, "--binding", way)
+    killed = scene.proxy.call(STATUS, first.kill, when=when, skip=1)
+    await scene.api.create(*(user(f"p{n}", namespace) for n in range(4)))
+    await killed.hit()
+    await scene.until("it is killed", lambda: not first.is_running())
+    await scene.start(*SHORT_LEASE, "--binding", way)
+    await scene.bound(4)
+    await each_device_once(scene)
 
 
-def test_a_refused_binding_releases_its_device(
-    cluster: Cluster, namespace: str, tmp_path: Path
+@scenario
+async def test_a_refused_binding_releases_its_device(scene: Scene, *, namespace: str) -> None:
+    await set_up(scene, "g-1", count=1)
+    refused = scene.proxy.answer(BINDINGS, 403, times=1)
+    await scene.start()
+    await scene.api.create(user("p", namespace))
+    await refused.hit()
+
+    async def is_given_back() -> bool:
+        return [users(each) + given(each) for each in await claims(scene)] == [[]]
+
+    await until(scene, "it is given back", is_given_back)
+    await scene.bound(1)
+    await each_device_once(scene)
+
+
+@scenario
+async def test_answers_are_lost_and_each_device_is_allocated_once(
+    scene: Scene, *, namespace: str
 ) -> None:
-    async def story(scene: Scene) -> None:
-        await set_up(scene, "g-1", count=1)
-        refused = scene.proxy.answer(BINDINGS, 403, times=1)
-        await scene.start()
-        await scene.api.create(user("p", namespace))
-        await refused.hit()
-
-        async def is_given_back() -> bool:
-            return [users(each) + given(each) for each in await claims(scene)] == [[]]
-
-        await until(scene, "it is given back", is_given_back)
-        await scene.bound(1)
-        await each_device_once(scene)
-
-    play(cluster, namespace, tmp_path, story)
+    await set_up(scene, "g-1", "g-2", count=4)
+    lost = scene.proxy.swallow(STATUS, times=3)
+    scene.proxy.swallow(BINDINGS, times=2)
+    await scene.start()
+    await scene.api.create(*(user(f"p{n}", namespace) for n in range(8)))
+    await scene.bound(8)
+    assert lost.hits == 3
+    await each_device_once(scene)
 
 
-def test_answers_are_lost_and_each_device_is_allocated_once(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
-    async def story(scene: Scene) -> None:
-        await set_up(scene, "g-1", "g-2", count=4)
-        lost = scene.proxy.swallow(STATUS, times=3)
-        scene.proxy.swallow(BINDINGS, times=2)
-        await scene.start()
-        await scene.api.create(*(user(f"p{n}", namespace) for n in range(8)))
-        await scene.bound(8)
-        assert lost.hits == 3
-        await each_device_once(scene)
+@scenario
+async def test_a_device_class_serves_extended_resources(scene: Scene, *, namespace: str) -> None:
+    api = scene.api
+    await api.create(queue("dept", gpu=8), queue("team-a", "dept", gpu=8))
+    await api.create(device_class(extendedResourceName="nvidia.com/gpu"))
+    await api.create(node("g-1", 0), devices("g-1", 2))
+    await api.ready_nodes(1)
+    await scene.start()
+    await api.create(pod("two", namespace, 2, queue="team-a"))
+    await scene.until("it is bound", lambda: "two" in scene.history.bound())
+    [made] = await claims(scene)
+    assert made["metadata"]["name"].startswith("two-extended-resources-")
+    assert (users(made), len(given(made))) == (["two"], 2)
+    claim_status = (await get(scene, "two"))["status"]["extendedResourceClaimStatus"]
+    assert claim_status["resourceClaimName"] == made["metadata"]["name"]
+    [mapping] = claim_status["requestMappings"]
+    assert (mapping["containerName"], mapping["resourceName"]) == ("main", "nvidia.com/gpu")
+    await api.delete(path_of("Pod", namespace, "two"), gracePeriodSeconds=0)
 
-    play(cluster, namespace, tmp_path, story)
+    async def is_gone() -> bool:
+        return not await claims(scene)
 
-
-def test_a_device_class_serves_extended_resources(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
-    async def story(scene: Scene) -> None:
-        api = scene.api
-        await api.create(queue("dept", gpu=8), queue("team-a", "dept", gpu=8))
-        await api.create(device_class(extendedResourceName="nvidia.com/gpu"))
-        await api.create(node("g-1", 0), devices("g-1", 2))
-        await api.ready_nodes(1)
-        await scene.start()
-        await api.create(pod("two", namespace, 2, queue="team-a"))
-        await scene.until("it is bound", lambda: "two" in scene.history.bound())
-        [made] = await claims(scene)
-        assert made["metadata"]["name"].startswith("two-extended-resources-")
-        assert (users(made), len(given(made))) == (["two"], 2)
-        claim_status = (await get(scene, "two"))["status"]["extendedResourceClaimStatus"]
-        assert claim_status["resourceClaimName"] == made["metadata"]["name"]
-        [mapping] = claim_status["requestMappings"]
-        assert (mapping["containerName"], mapping["resourceName"]) == ("main", "nvidia.com/gpu")
-        await api.delete(path_of("Pod", namespace, "two"), gracePeriodSeconds=0)
-
-        async def is_gone() -> bool:
-            return not await claims(scene)
-
-        await until(scene, "the claim goes with its pod", is_gone)
-
-    play(cluster, namespace, tmp_path, story)
+    await until(scene, "the claim goes with its pod", is_gone)

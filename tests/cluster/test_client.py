@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from testcluster import WATCHES, Cluster, FaultProxy, Match, node, pod
 
+from fakes.scenarios import scenarios
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.k8s.client import Client
 from kai.k8s.events import About, Events
@@ -103,132 +104,119 @@ def play(cluster: Cluster, namespace: str, story: Callable[[Scene], Awaitable[No
     asyncio.run(main())
 
 
+scenario = scenarios(play, "cluster", "namespace")
+
+
 # ---- lists and watches ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("watch_lists", [True, False])
-def test_a_sink_follows_the_server(cluster: Cluster, namespace: str, watch_lists: bool) -> None:
-    async def story(scene: Scene) -> None:
-        assert scene.client.has_watch_lists
-        scene.client.has_watch_lists = watch_lists
-        await scene.send(scene.create(f"p{number}") for number in range(50))
-        other = DictSink()
-        second = Watch(scene.client, "Pod", other, namespace=namespace)
-        task = asyncio.create_task(second.run())
-        await until(lambda: second.synced)
-        await scene.send(scene.delete(f"p{number}") for number in range(0, 50, 2))
-        await scene.agree()
-        await until(lambda: versions(other) == versions(scene.pods))
-        assert len(other.objects) == 25
-        assert (scene.watch.relists, second.relists) == (1, 1)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    play(cluster, namespace, story)
-
-
-def test_a_broken_watch_continues_without_a_new_list(cluster: Cluster, namespace: str) -> None:
-    async def story(scene: Scene) -> None:
-        for round_ in range(3):
-            scene.proxy.cut_open(WATCHES)
-            await scene.send(scene.create(f"p{round_}-{number}") for number in range(10))
-            await scene.agree()
-        assert scene.watch.relists == 1
-        assert scene.watch.reconnects >= 3
-
-    play(cluster, namespace, story)
-
-
-def test_a_watch_broken_inside_an_event_loses_nothing(cluster: Cluster, namespace: str) -> None:
-    async def story(scene: Scene) -> None:
-        for bytes_ in (700, 1500, 2900):
-            scene.proxy.cut_inside(WATCHES, bytes_, times=1)
-        scene.proxy.cut_open(WATCHES)
-        await scene.send(scene.create(f"p{number}") for number in range(20))
-        await scene.agree()
-        assert scene.watch.relists == 1
-
-    play(cluster, namespace, story)
-
-
-def test_pods_deleted_while_the_version_expired_are_removed(
-    cluster: Cluster, namespace: str
+@scenario
+async def test_a_sink_follows_the_server(
+    scene: Scene, *, namespace: str, watch_lists: bool
 ) -> None:
-    async def story(scene: Scene) -> None:
-        await scene.send(scene.create(f"p{number}") for number in range(100))
+    assert scene.client.has_watch_lists
+    scene.client.has_watch_lists = watch_lists
+    await scene.send(scene.create(f"p{number}") for number in range(50))
+    other = DictSink()
+    second = Watch(scene.client, "Pod", other, namespace=namespace)
+    task = asyncio.create_task(second.run())
+    await until(lambda: second.synced)
+    await scene.send(scene.delete(f"p{number}") for number in range(0, 50, 2))
+    await scene.agree()
+    await until(lambda: versions(other) == versions(scene.pods))
+    assert len(other.objects) == 25
+    assert (scene.watch.relists, second.relists) == (1, 1)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+@scenario
+async def test_a_broken_watch_continues_without_a_new_list(scene: Scene) -> None:
+    for round_ in range(3):
+        scene.proxy.cut_open(WATCHES)
+        await scene.send(scene.create(f"p{round_}-{number}") for number in range(10))
         await scene.agree()
-        await scene.proxy.refuse()
-        for number in range(100):
-            assert (await scene.direct.send(scene.delete(f"p{number}"))).result is Result.DONE
-        scene.proxy.expire(times=1)
-        await scene.proxy.accept()
-        await scene.agree()
-        assert scene.pods.objects == {}
-        assert scene.watch.relists == 2
-
-    play(cluster, namespace, story)
+    assert scene.watch.relists == 1
+    assert scene.watch.reconnects >= 3
 
 
-def test_only_the_metadata_of_objects(cluster: Cluster, namespace: str) -> None:
-    async def story(scene: Scene) -> None:
-        await scene.send([scene.create("p0")])
-        sink = DictSink()
-        watch = Watch(scene.client, "Pod", sink, namespace=namespace, metadata_only=True)
-        task = asyncio.create_task(watch.run())
-        await until(lambda: sink.objects)
-        assert set(sink.objects[namespace, "p0"]) == {"apiVersion", "kind", "metadata"}
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    play(cluster, namespace, story)
+@scenario
+async def test_a_watch_broken_inside_an_event_loses_nothing(scene: Scene) -> None:
+    for bytes_ in (700, 1500, 2900):
+        scene.proxy.cut_inside(WATCHES, bytes_, times=1)
+    scene.proxy.cut_open(WATCHES)
+    await scene.send(scene.create(f"p{number}") for number in range(20))
+    await scene.agree()
+    assert scene.watch.relists == 1
 
 
-def test_kinds_that_are_not_in_the_table(cluster: Cluster, namespace: str) -> None:
-    async def story(scene: Scene) -> None:
-        service = await scene.client.get("APIService", "", "v1.")
-        assert service is not None
-        assert json.loads(service)["kind"] == "APIService"
-        api = ("apiregistration.k8s.io/v1", "APIService", "", "v1.")
-        assert await scene.client.get_by_api(*api) is not None
-        assert await scene.client.get_by_api("example.test/v1", "Widget", "a", "b") is None
+@scenario
+async def test_pods_deleted_while_the_version_expired_are_removed(scene: Scene) -> None:
+    await scene.send(scene.create(f"p{number}") for number in range(100))
+    await scene.agree()
+    await scene.proxy.refuse()
+    for number in range(100):
+        assert (await scene.direct.send(scene.delete(f"p{number}"))).result is Result.DONE
+    scene.proxy.expire(times=1)
+    await scene.proxy.accept()
+    await scene.agree()
+    assert scene.pods.objects == {}
+    assert scene.watch.relists == 2
 
-    play(cluster, namespace, story)
+
+@scenario
+async def test_only_the_metadata_of_objects(scene: Scene, *, namespace: str) -> None:
+    await scene.send([scene.create("p0")])
+    sink = DictSink()
+    watch = Watch(scene.client, "Pod", sink, namespace=namespace, metadata_only=True)
+    task = asyncio.create_task(watch.run())
+    await until(lambda: sink.objects)
+    assert set(sink.objects[namespace, "p0"]) == {"apiVersion", "kind", "metadata"}
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+@scenario
+async def test_kinds_that_are_not_in_the_table(scene: Scene) -> None:
+    service = await scene.client.get("APIService", "", "v1.")
+    assert service is not None
+    assert json.loads(service)["kind"] == "APIService"
+    api = ("apiregistration.k8s.io/v1", "APIService", "", "v1.")
+    assert await scene.client.get_by_api(*api) is not None
+    assert await scene.client.get_by_api("example.test/v1", "Widget", "a", "b") is None
 
 
 # ---- writes --------------------------------------------------------------------------------------
 
 
-def test_a_binding_whose_answer_is_lost_may_have_been_done(
-    cluster: Cluster, namespace: str
+@scenario
+async def test_a_binding_whose_answer_is_lost_may_have_been_done(
+    scene: Scene, *, namespace: str
 ) -> None:
-    async def story(scene: Scene) -> None:
-        await scene.send([scene.create("p0"), scene.create("p1")])
-        scene.proxy.swallow(BINDINGS, times=1)
-        assert (await scene.client.send(scene.bind("p0"))).result is Result.LOST
-        scene.proxy.drop(BINDINGS, times=1)
-        assert (await scene.client.send(scene.bind("p1"))).result is Result.LOST
-        for name, bound in (("p0", True), ("p1", False)):
-            found = json.loads(await scene.client.get("Pod", namespace, name) or b"")
-            assert ("nodeName" in found["spec"]) is bound
-        assert scene.proxy.count("create", "pods", "binding") == 2
-
-    play(cluster, namespace, story)
+    await scene.send([scene.create("p0"), scene.create("p1")])
+    scene.proxy.swallow(BINDINGS, times=1)
+    assert (await scene.client.send(scene.bind("p0"))).result is Result.LOST
+    scene.proxy.drop(BINDINGS, times=1)
+    assert (await scene.client.send(scene.bind("p1"))).result is Result.LOST
+    for name, bound in (("p0", True), ("p1", False)):
+        found = json.loads(await scene.client.get("Pod", namespace, name) or b"")
+        assert ("nodeName" in found["spec"]) is bound
+    assert scene.proxy.count("create", "pods", "binding") == 2
 
 
-def test_uids_guard_against_pods_of_the_same_name(cluster: Cluster, namespace: str) -> None:
-    async def story(scene: Scene) -> None:
-        await scene.send([scene.create("p0")])
-        await scene.agree()
-        old = scene.pods.objects[namespace, "p0"]["metadata"]["uid"]
-        await scene.send([scene.delete("p0", old)])
-        await scene.send([scene.create("p0")])
-        outcomes = await scene.send([scene.delete("p0", old), scene.bind("p0", uid=old)])
-        assert [each.result for each in outcomes] == [Result.CONFLICT] * 2
-        found = json.loads(await scene.client.get("Pod", namespace, "p0") or b"")
-        assert found["metadata"]["uid"] != old
-        assert "nodeName" not in found["spec"]
-
-    play(cluster, namespace, story)
+@scenario
+async def test_uids_guard_against_pods_of_the_same_name(scene: Scene, *, namespace: str) -> None:
+    await scene.send([scene.create("p0")])
+    await scene.agree()
+    old = scene.pods.objects[namespace, "p0"]["metadata"]["uid"]
+    await scene.send([scene.delete("p0", old)])
+    await scene.send([scene.create("p0")])
+    outcomes = await scene.send([scene.delete("p0", old), scene.bind("p0", uid=old)])
+    assert [each.result for each in outcomes] == [Result.CONFLICT] * 2
+    found = json.loads(await scene.client.get("Pod", namespace, "p0") or b"")
+    assert found["metadata"]["uid"] != old
+    assert "nodeName" not in found["spec"]
 
 
 def test_a_disruption_budget_refuses_an_eviction(cluster: Cluster, namespace: str) -> None:
@@ -265,19 +253,18 @@ def test_a_disruption_budget_refuses_an_eviction(cluster: Cluster, namespace: st
     play(cluster, namespace, story)
 
 
-def test_a_burst_of_429_delays_writes_and_loses_none(cluster: Cluster, namespace: str) -> None:
-    async def story(scene: Scene) -> None:
-        busy = scene.proxy.answer(Match("POST", "/pods$"), 429, retry_after="1", times=40)
-        outcomes = await scene.send(scene.create(f"p{number}") for number in range(60))
-        assert {each.result for each in outcomes} == {Result.DONE}
-        assert busy.hits == 40
-        assert len(await scene.on_server()) == 60
-
-    play(cluster, namespace, story)
+@scenario
+async def test_a_burst_of_429_delays_writes_and_loses_none(scene: Scene) -> None:
+    busy = scene.proxy.answer(Match("POST", "/pods$"), 429, retry_after="1", times=40)
+    outcomes = await scene.send(scene.create(f"p{number}") for number in range(60))
+    assert {each.result for each in outcomes} == {Result.DONE}
+    assert busy.hits == 40
+    assert len(await scene.on_server()) == 60
 
 
-def test_every_pod_is_bound_once_when_the_server_restarts_in_the_middle(
-    cluster: Cluster, namespace: str
+@scenario
+async def test_every_pod_is_bound_once_when_the_server_restarts_in_the_middle(
+    scene: Scene, *, cluster: Cluster, namespace: str
 ) -> None:
     async def bound(scene: Scene, names: set[str]) -> set[str]:
         """Binds them, each to its own node; returns the bound ones, according to the server."""
@@ -301,68 +288,59 @@ def test_every_pod_is_bound_once_when_the_server_restarts_in_the_middle(
         await until(lambda: scene.writer.sent[Lane.BINDING] > 700)
         await asyncio.to_thread(cluster.restart, "kube-apiserver")
 
-    async def story(scene: Scene) -> None:
-        names = {f"p{number}" for number in range(600)}
-        await scene.send(map(scene.create, names))
-        restarting = asyncio.create_task(restart(scene))
-        while names:
-            names -= await bound(scene, names)
-        await restarting
-        await scene.agree()
-        assert len(scene.pods.objects) == 600
-
-    play(cluster, namespace, story)
+    names = {f"p{number}" for number in range(600)}
+    await scene.send(map(scene.create, names))
+    restarting = asyncio.create_task(restart(scene))
+    while names:
+        names -= await bound(scene, names)
+    await restarting
+    await scene.agree()
+    assert len(scene.pods.objects) == 600
 
 
 # ---- events and leases ---------------------------------------------------------------------------
 
 
-def test_events_are_counted(cluster: Cluster, namespace: str) -> None:
-    async def story(scene: Scene) -> None:
-        await scene.send([scene.create("p0")])
-        await scene.agree()
-        uid = scene.pods.objects[namespace, "p0"]["metadata"]["uid"]
-        events = Events(scene.writer, "kai-scheduler")
-        for _ in range(3):
-            events.emit(About("Pod", namespace, "p0", uid), "Warning", "Unschedulable", "100%s")
-            await until(lambda: scene.writer.idle)
-        described = await asyncio.to_thread(
-            cluster.kubectl, "describe", "pod", "p0", "-n", namespace
-        )
-        assert "(x3 over" in described
-        assert "kai-scheduler  100%s" in described
-
-    play(cluster, namespace, story)
+@scenario
+async def test_events_are_counted(scene: Scene, *, cluster: Cluster, namespace: str) -> None:
+    await scene.send([scene.create("p0")])
+    await scene.agree()
+    uid = scene.pods.objects[namespace, "p0"]["metadata"]["uid"]
+    events = Events(scene.writer, "kai-scheduler")
+    for _ in range(3):
+        events.emit(About("Pod", namespace, "p0", uid), "Warning", "Unschedulable", "100%s")
+        await until(lambda: scene.writer.idle)
+    described = await asyncio.to_thread(cluster.kubectl, "describe", "pod", "p0", "-n", namespace)
+    assert "(x3 over" in described
+    assert "kai-scheduler  100%s" in described
 
 
 @pytest.mark.cluster_slow
-def test_one_of_two_candidates_leads_until_it_is_disconnected(
-    cluster: Cluster, namespace: str
+@scenario
+async def test_one_of_two_candidates_leads_until_it_is_disconnected(
+    scene: Scene, *, namespace: str
 ) -> None:
-    async def story(scene: Scene) -> None:
-        times = Times(duration=4, renew_deadline=2.5, retry=0.5)
-        names = ["kai-scheduler", "pod-grouper"]
-        one = LeaderElection(scene.client, namespace, names, "one", times=times)
-        two = LeaderElection(scene.direct, namespace, names, "two", times=times)
-        tasks = [asyncio.create_task(one.run())]
-        await until(one.is_leading)
-        tasks.append(asyncio.create_task(two.run()))
-        await until(lambda: one.renewals >= 3)
-        assert not two.is_leading()
-        scene.proxy.pause()
-        both = False
-        ends = time.monotonic() + 20
-        while not two.is_leading():
-            assert time.monotonic() < ends
-            both = both or (one.is_leading() and two.is_leading())
-            await asyncio.sleep(0.01)
-        assert not both
-        assert not one.is_leading()
-        assert two.holders() == dict.fromkeys(names, "two")
-        scene.proxy.resume()
-        tasks[1].cancel()
-        await until(one.is_leading)  # it was released
-        tasks[0].cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    play(cluster, namespace, story)
+    times = Times(duration=4, renew_deadline=2.5, retry=0.5)
+    names = ["kai-scheduler", "pod-grouper"]
+    one = LeaderElection(scene.client, namespace, names, "one", times=times)
+    two = LeaderElection(scene.direct, namespace, names, "two", times=times)
+    tasks = [asyncio.create_task(one.run())]
+    await until(one.is_leading)
+    tasks.append(asyncio.create_task(two.run()))
+    await until(lambda: one.renewals >= 3)
+    assert not two.is_leading()
+    scene.proxy.pause()
+    both = False
+    ends = time.monotonic() + 20
+    while not two.is_leading():
+        assert time.monotonic() < ends
+        both = both or (one.is_leading() and two.is_leading())
+        await asyncio.sleep(0.01)
+    assert not both
+    assert not one.is_leading()
+    assert two.holders() == dict.fromkeys(names, "two")
+    scene.proxy.resume()
+    tasks[1].cancel()
+    await until(one.is_leading)  # it was released
+    tasks[0].cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
+from scene_play import scenario
 from testcluster import Cluster, Scene, path_of, play
 from testcluster.scene import until
 
@@ -62,28 +63,23 @@ async def scheduler(scene: Scene, off: float, *, direct: bool = False) -> AsyncI
             assert "Traceback" not in log.getvalue()
 
 
-def test_clocks_differ_by_two_minutes_both_ways(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
+@scenario
+async def test_clocks_differ_by_two_minutes_both_ways(scene: Scene) -> None:
     """One leads and is cut off from the server, and the other takes over: after the lease has ended
     by both clocks, and soon after that."""
-
-    async def story(scene: Scene) -> None:
-        await scene.nodes(8)
-        async with scheduler(scene, -OFF_S) as late:
-            await scene.until("the late one leads", lambda: late.leads)
-            async with scheduler(scene, OFF_S, direct=True) as early:
-                await scene.pods(32)
-                await scene.bound(32)
-                assert not early.leads
-                scene.proxy.pause()
-                await scene.pods(40, "next")
-                await scene.is_well(bound=64)
-                assert early.leads
-                await stamps_are_right(scene)
-                scene.proxy.resume()
-
-    play(cluster, namespace, tmp_path, story)
+    await scene.nodes(8)
+    async with scheduler(scene, -OFF_S) as late:
+        await scene.until("the late one leads", lambda: late.leads)
+        async with scheduler(scene, OFF_S, direct=True) as early:
+            await scene.pods(32)
+            await scene.bound(32)
+            assert not early.leads
+            scene.proxy.pause()
+            await scene.pods(40, "next")
+            await scene.is_well(bound=64)
+            assert early.leads
+            await stamps_are_right(scene)
+            scene.proxy.resume()
 
 
 async def stamps_are_right(scene: Scene) -> None:
@@ -157,26 +153,21 @@ def lines_of(it: Scheduler, message: str) -> list[str]:
     return [line for line in it.log.getvalue().splitlines() if message in line]
 
 
-def test_no_gang_is_evicted_because_a_server_is_two_hours_ahead(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
+@scenario
+async def test_no_gang_is_evicted_because_a_server_is_two_hours_ahead(scene: Scene) -> None:
     """A gang was stale for 4 s and was evicted, with a grace period of a minute."""
-
-    async def story(scene: Scene) -> None:
-        await scene.nodes(1)
-        async with scheduler(scene, 0.0) as it:
-            await stale_gang(scene, "60s")
-            await stays(scene, 2)
-            scene.proxy.shift_dates(TWO_HOURS_S, one_in=3)
-            await stays(scene, 12)
-            scene.proxy.clear()
-            scene.proxy.shift_dates(TWO_HOURS_S)
-            await stays(scene, 12)
-            assert len(lines_of(it, "the time is in doubt")) == 1
-            assert lines_of(it, "the time was corrected") == []
-            assert "\nkai_time_in_doubt 1\n" in (await it.service.metrics.page()).decode()
-
-    play(cluster, namespace, tmp_path, story)
+    await scene.nodes(1)
+    async with scheduler(scene, 0.0) as it:
+        await stale_gang(scene, "60s")
+        await stays(scene, 2)
+        scene.proxy.shift_dates(TWO_HOURS_S, one_in=3)
+        await stays(scene, 12)
+        scene.proxy.clear()
+        scene.proxy.shift_dates(TWO_HOURS_S)
+        await stays(scene, 12)
+        assert len(lines_of(it, "the time is in doubt")) == 1
+        assert lines_of(it, "the time was corrected") == []
+        assert "\nkai_time_in_doubt 1\n" in (await it.service.metrics.page()).decode()
 
 
 def test_after_all_servers_have_stepped_a_gang_has_its_whole_grace_period(

@@ -5,6 +5,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from scene_play import scenario
 from testcluster import (
     BINDINGS,
     SHORT_LEASE,
@@ -46,25 +47,21 @@ def test_answers_and_then_requests_are_lost(
     assert "create Pod/binding got no answer; kai checks the result" in log
 
 
-def test_bursts_of_conflicts_refusals_and_errors(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
-    async def story(scene: Scene) -> None:
-        await scene.nodes(4)
-        await scene.start()
-        await scene.pods(4, "early")
-        await scene.bound(4)
-        writes = Match(WRITES.method, r"^(?!.*/leases)")
-        bursts = [
-            scene.proxy.answer(writes, status, times=25, retry_after=after)
-            for status, after in ((409, ""), (429, "1"), (500, ""), (503, "1"), (504, ""))
-        ]
-        await scene.pods(28)
-        await bursts[0].hit(25)
-        await scene.is_well(bound=32)
-        await bursts[-1].hit()
-
-    play(cluster, namespace, tmp_path, story)
+@scenario
+async def test_bursts_of_conflicts_refusals_and_errors(scene: Scene) -> None:
+    await scene.nodes(4)
+    await scene.start()
+    await scene.pods(4, "early")
+    await scene.bound(4)
+    writes = Match(WRITES.method, r"^(?!.*/leases)")
+    bursts = [
+        scene.proxy.answer(writes, status, times=25, retry_after=after)
+        for status, after in ((409, ""), (429, "1"), (500, ""), (503, "1"), (504, ""))
+    ]
+    await scene.pods(28)
+    await bursts[0].hit(25)
+    await scene.is_well(bound=32)
+    await bursts[-1].hit()
 
 
 @pytest.mark.cluster_slow
@@ -93,53 +90,43 @@ def test_a_server_that_refuses_bindings_is_not_flooded(
 
 
 @pytest.mark.cluster_slow
-def test_a_late_request_finds_its_room_reserved(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
+@scenario
+async def test_a_late_request_finds_its_room_reserved(scene: Scene, *, namespace: str) -> None:
     """The first binding of p0 is still on its way while later ones are rejected. If its room were
     given to p1, n1 would have two pods when it arrives."""
-
-    async def story(scene: Scene) -> None:
-        await scene.api.create(node("n1", gpus=1))
-        await scene.start()
-        late = scene.proxy.deliver_late(binding_of("p0"), 5, times=1)
-        scene.proxy.answer(binding_of("p0"), 403)
-        await scene.api.create(pod("p0", namespace))
-        await late.hit()
-        await scene.until("more came", lambda: scene.proxy.count(subresource="binding") > 1)
-        await scene.api.create(node("n0", gpus=1))
-        await scene.api.create(pod("p1", namespace))
-        await scene.is_well(bound=2)
-        assert scene.proxy.delivered == [201]
-
-    play(cluster, namespace, tmp_path, story)
+    await scene.api.create(node("n1", gpus=1))
+    await scene.start()
+    late = scene.proxy.deliver_late(binding_of("p0"), 5, times=1)
+    scene.proxy.answer(binding_of("p0"), 403)
+    await scene.api.create(pod("p0", namespace))
+    await late.hit()
+    await scene.until("more came", lambda: scene.proxy.count(subresource="binding") > 1)
+    await scene.api.create(node("n0", gpus=1))
+    await scene.api.create(pod("p1", namespace))
+    await scene.is_well(bound=2)
+    assert scene.proxy.delivered == [201]
 
 
 @pytest.mark.cluster_slow
-def test_an_answer_is_delayed_for_a_minute(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
+@scenario
+async def test_an_answer_is_delayed_for_a_minute(scene: Scene, *, namespace: str) -> None:
     """The outcome of the binding is unknown otherwise: the pod is neither read nor watched."""
-
-    async def story(scene: Scene) -> None:
-        await scene.nodes(1, gpus=2)
-        await scene.start(*SHORT_LEASE)
-        await scene.pods(1, "early")
-        await scene.bound(1)
-        held = scene.proxy.hold(binding_of("p0"), 60)
-        scene.proxy.hold(Match("GET", "/pods/p0$"), 60)
-        scene.proxy.drop(Match("GET", "/api/v1/pods$", WATCHES.query))
-        await scene.api.create(pod("p0", namespace), pod("p1", namespace))
-        await scene.until("it is known", lambda: scene.proxy.count("create", "podgroups") >= 2)
-        scene.proxy.cut_open(Match("GET", "/api/v1/pods$", WATCHES.query))
-        await held.hit()
-        await asyncio.sleep(4)  # a leader with such a lease waits 1.5 s for an answer
-        assert len(scene.history.bound()) == 2
-        scene.proxy.clear()
-        await scene.is_well(bound=2)
-        assert scene.proxy.count("create", "pods", "binding") <= 4
-
-    play(cluster, namespace, tmp_path, story)
+    await scene.nodes(1, gpus=2)
+    await scene.start(*SHORT_LEASE)
+    await scene.pods(1, "early")
+    await scene.bound(1)
+    held = scene.proxy.hold(binding_of("p0"), 60)
+    scene.proxy.hold(Match("GET", "/pods/p0$"), 60)
+    scene.proxy.drop(Match("GET", "/api/v1/pods$", WATCHES.query))
+    await scene.api.create(pod("p0", namespace), pod("p1", namespace))
+    await scene.until("it is known", lambda: scene.proxy.count("create", "podgroups") >= 2)
+    scene.proxy.cut_open(Match("GET", "/api/v1/pods$", WATCHES.query))
+    await held.hit()
+    await asyncio.sleep(4)  # a leader with such a lease waits 1.5 s for an answer
+    assert len(scene.history.bound()) == 2
+    scene.proxy.clear()
+    await scene.is_well(bound=2)
+    assert scene.proxy.count("create", "pods", "binding") <= 4
 
 
 def test_watches_are_broken_pods_deleted_and_versions_expired(
@@ -168,34 +155,30 @@ def test_watches_are_broken_pods_deleted_and_versions_expired(
     assert "cannot watch" in play(cluster, namespace, tmp_path, story)
 
 
-def test_the_server_restarts_in_the_middle_of_the_fill(
-    cluster: Cluster, namespace: str, tmp_path: Path
+@scenario
+async def test_the_server_restarts_in_the_middle_of_the_fill(
+    scene: Scene, *, cluster: Cluster
 ) -> None:
-    async def story(scene: Scene) -> None:
-        await scene.nodes(40)
-        await scene.pods(320)
-        await scene.start()
-        await scene.bound(60)
-        await asyncio.to_thread(cluster.restart, "kube-apiserver")
-        await scene.is_well(bound=320)
-
-    play(cluster, namespace, tmp_path, story)
+    await scene.nodes(40)
+    await scene.pods(320)
+    await scene.start()
+    await scene.bound(60)
+    await asyncio.to_thread(cluster.restart, "kube-apiserver")
+    await scene.is_well(bound=320)
 
 
-def test_storage_is_slow(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
-    async def story(scene: Scene) -> None:
-        await scene.nodes(12)
-        await scene.pods(96)
-        await scene.start()
-        await scene.bound(8)
-        try:
-            for _ in range(2):
-                cluster.freeze("etcd")
-                await asyncio.sleep(2)
-                cluster.thaw("etcd")
-                await asyncio.sleep(0.1)
-        finally:
+@scenario
+async def test_storage_is_slow(scene: Scene, *, cluster: Cluster) -> None:
+    await scene.nodes(12)
+    await scene.pods(96)
+    await scene.start()
+    await scene.bound(8)
+    try:
+        for _ in range(2):
+            cluster.freeze("etcd")
+            await asyncio.sleep(2)
             cluster.thaw("etcd")
-        await scene.is_well(bound=96)
-
-    play(cluster, namespace, tmp_path, story)
+            await asyncio.sleep(0.1)
+    finally:
+        cluster.thaw("etcd")
+    await scene.is_well(bound=96)

@@ -1,6 +1,5 @@
 """The output of `kai install` on a real API server."""
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 import yaml
 from testcluster import ApiError, Client, Cluster, Object, path_of
 
+from fakes.scenarios import in_a_loop
 from kai.api import keys, webhooks
 from kai.install import access, manifests
 
@@ -86,18 +86,16 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("made", "why"), REFUSED, ids=lambda each: str(each)[:40])
-def test_invalid_objects_are_refused(
-    installed: Cluster, namespace: str, made: Object, why: str
+@in_a_loop
+async def test_invalid_objects_are_refused(
+    *, installed: Cluster, namespace: str, made: Object, why: str
 ) -> None:
-    async def scene() -> None:
-        async with installed.client() as api:
-            with pytest.raises(ApiError) as refusal:
-                await sent(api, namespace, made)
-            assert refusal.value.status == 422
-            text = refusal.value.message.replace('"array": ', "")  # the format of 1.34
-            assert why in text
-
-    asyncio.run(scene())
+    async with installed.client() as api:
+        with pytest.raises(ApiError) as refusal:
+            await sent(api, namespace, made)
+        assert refusal.value.status == 422
+        text = refusal.value.message.replace('"array": ', "")  # the format of 1.34
+        assert why in text
 
 
 # What KAI's CRDs accept, too: its webhooks reject some of these.
@@ -113,30 +111,26 @@ TAKEN = [
 
 
 @pytest.mark.parametrize("made", TAKEN, ids=lambda each: str(each["metadata"]["name"]))
-def test_objects_valid_in_kai_are_stored_completely(
-    installed: Cluster, namespace: str, made: Object
+@in_a_loop
+async def test_objects_valid_in_kai_are_stored_completely(
+    *, installed: Cluster, namespace: str, made: Object
 ) -> None:
-    async def scene() -> None:
-        async with installed.client() as api:
-            stored = await sent(api, namespace, made)
-            assert stored["spec"] == made["spec"]
-            await api.delete(f"{BASE[made['kind']].format(namespace)}/{made['metadata']['name']}")
-
-    asyncio.run(scene())
+    async with installed.client() as api:
+        stored = await sent(api, namespace, made)
+        assert stored["spec"] == made["spec"]
+        await api.delete(f"{BASE[made['kind']].format(namespace)}/{made['metadata']['name']}")
 
 
-def test_only_the_aliases_of_a_topology_may_change(installed: Cluster) -> None:
-    async def scene() -> None:
-        path = f"{BASE['Topology']}/dc"
-        async with installed.client() as api:
-            levels = [level("zone"), level("rack")]
-            await sent(api, "", make("Topology", "dc", {"levels": levels}))
-            await api.patch(path, {"spec": {"levels": [level("zone", alias="z"), level("rack")]}})
-            with pytest.raises(ApiError, match="only aliases may be edited"):
-                await api.patch(path, {"spec": {"levels": [level("rack"), level("zone")]}})
-            await api.delete(path)
-
-    asyncio.run(scene())
+@in_a_loop
+async def test_only_the_aliases_of_a_topology_may_change(*, installed: Cluster) -> None:
+    path = f"{BASE['Topology']}/dc"
+    async with installed.client() as api:
+        levels = [level("zone"), level("rack")]
+        await sent(api, "", make("Topology", "dc", {"levels": levels}))
+        await api.patch(path, {"spec": {"levels": [level("zone", alias="z"), level("rack")]}})
+        with pytest.raises(ApiError, match="only aliases may be edited"):
+            await api.patch(path, {"spec": {"levels": [level("rack"), level("zone")]}})
+        await api.delete(path)
 
 
 def test_the_default_queue_is_listed_as_in_kai(installed: Cluster) -> None:
@@ -153,66 +147,59 @@ def test_the_default_queue_is_listed_as_in_kai(installed: Cluster) -> None:
 
 
 @pytest.mark.parametrize("role", [*access.ROLES, access.ALL, *access.PROGRAMS])
-def test_an_account_has_exactly_the_rights_of_its_role(
-    installed: Cluster, namespace: str, role: str
+@in_a_loop
+async def test_an_account_has_exactly_the_rights_of_its_role(
+    *, installed: Cluster, namespace: str, role: str
 ) -> None:
-    async def scene() -> None:
-        account = f"{manifests.NAMESPACE}:{manifests.account_of(role)}"
-        rules = access.rules_of(role)
-        needed = {
-            (each.group, each.resource, verb): each
-            for each in rules
-            if not each.reserving
-            for verb in each.verbs
-        }
-        every = {
-            (each.group, each.resource, verb)
-            for each in access.rules_of(access.ALL)
-            for verb in ("get", "list", "watch", "create", "update", "patch", "delete")
-        }
-        async with installed.client() as api:
-            for group, resource, verb in sorted({*every, *needed}):
-                rule = needed.get((group, resource, verb))
-                own = resource == "leases" if rule is None else rule.own
-                where = manifests.NAMESPACE if own else namespace
-                for name in rule.names if rule and rule.names else ("",):
-                    allowed = await api.may(account, verb, resource, group, where, name)
-                    assert allowed == (rule is not None), (resource, verb, name)
-                if rule and rule.names:
-                    assert not await api.may(account, verb, resource, group, where, "other")
-            makes_pods = any(rule.reserving for rule in rules)
-            where = (account, "create", "pods", "")
-            assert await api.may(*where, keys.RESERVATION) == makes_pods
-            leases = ("leases", "coordination.k8s.io", "kube-system")
-            assert not await api.may(account, "update", *leases)
-            assert not await api.may(account, "get", "secrets", "", namespace)
-
-    asyncio.run(scene())
+    account = f"{manifests.NAMESPACE}:{manifests.account_of(role)}"
+    rules = access.rules_of(role)
+    needed = {
+        (each.group, each.resource, verb): each
+        for each in rules
+        if not each.reserving
+        for verb in each.verbs
+    }
+    every = {
+        (each.group, each.resource, verb)
+        for each in access.rules_of(access.ALL)
+        for verb in ("get", "list", "watch", "create", "update", "patch", "delete")
+    }
+    async with installed.client() as api:
+        for group, resource, verb in sorted({*every, *needed}):
+            rule = needed.get((group, resource, verb))
+            own = resource == "leases" if rule is None else rule.own
+            where = manifests.NAMESPACE if own else namespace
+            for name in rule.names if rule and rule.names else ("",):
+                allowed = await api.may(account, verb, resource, group, where, name)
+                assert allowed == (rule is not None), (resource, verb, name)
+            if rule and rule.names:
+                assert not await api.may(account, verb, resource, group, where, "other")
+        makes_pods = any(rule.reserving for rule in rules)
+        where = (account, "create", "pods", "")
+        assert await api.may(*where, keys.RESERVATION) == makes_pods
+        leases = ("leases", "coordination.k8s.io", "kube-system")
+        assert not await api.may(account, "update", *leases)
+        assert not await api.may(account, "get", "secrets", "", namespace)
 
 
-def test_requests_have_priority_levels_of_the_control_plane(installed: Cluster) -> None:
+@in_a_loop
+async def test_requests_have_priority_levels_of_the_control_plane(*, installed: Cluster) -> None:
     """The answer to a request names the flow schema by its UID."""
-
-    async def scene() -> None:
-        async with installed.client() as api:
-            schemas = await api.items("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas")
-            ours = [each for each in schemas if each["metadata"]["name"].startswith("kai-")]
-            assert len(ours) == 2
-            for each in ours:
-                dangling = {
-                    condition["type"]: condition["status"]
-                    for condition in each["status"].get("conditions", ())
-                }
-                assert dangling.get("Dangling", "False") == "False"  # its level exists
-
-    asyncio.run(scene())
+    async with installed.client() as api:
+        schemas = await api.items("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas")
+        ours = [each for each in schemas if each["metadata"]["name"].startswith("kai-")]
+        assert len(ours) == 2
+        for each in ours:
+            dangling = {
+                condition["type"]: condition["status"]
+                for condition in each["status"].get("conditions", ())
+            }
+            assert dangling.get("Dangling", "False") == "False"  # its level exists
 
 
-def test_deployments_are_accepted(installed: Cluster) -> None:
-    async def scene() -> None:
-        async with installed.client() as api:
-            found = await api.items(path_of("Deployment", manifests.NAMESPACE))
-            names = {each["metadata"]["name"] for each in found}
-            assert {"kai", *(f"kai-{role}" for role in access.ROLES)} <= names
-
-    asyncio.run(scene())
+@in_a_loop
+async def test_deployments_are_accepted(*, installed: Cluster) -> None:
+    async with installed.client() as api:
+        found = await api.items(path_of("Deployment", manifests.NAMESPACE))
+        names = {each["metadata"]["name"] for each in found}
+        assert {"kai", *(f"kai-{role}" for role in access.ROLES)} <= names

@@ -11,8 +11,8 @@ import pytest
 from machine_play import Place, play
 from machine_play import Scene as MachineScene
 from page_play import BLOCK, HOWTO, Reader, section
+from scene_play import scenario as on_a_scene
 from testcluster import Admission, Cluster, Reservations, Scene, node, temporary_cluster
-from testcluster import play as play_scene
 from testcluster import programs as programs_of_clusters
 from testcluster.devices import half, pods_of, reservations
 
@@ -59,24 +59,22 @@ def drains() -> list[list[str]]:
     return [line.replace("'", "").split() for line in found]
 
 
-def test_a_drained_node_loses_the_pods_that_share_a_gpu_and_then_their_reservations(
-    cluster: Cluster, namespace: str, tmp_path: Path
+@on_a_scene
+async def test_a_drained_node_loses_the_pods_that_share_a_gpu_and_then_their_reservations(
+    scene: Scene, *, cluster: Cluster, namespace: str
 ) -> None:
-    async def story(scene: Scene) -> None:
-        async with Admission(cluster), Reservations(scene.api):
-            await scene.api.create(node("drained", 1, gpu_memory_mib=23028))
-            await scene.api.ready_nodes(1)
-            await scene.start()
-            await scene.api.create(half("half-1", namespace), half("half-2", namespace))
-            await scene.bound(2)
-            (words,) = drains()
-            command = [each.replace("NODE", "drained") for each in words]
-            await asyncio.to_thread(cluster.kubectl, *command)
-            assert await pods_of(scene) == {}
+    async with Admission(cluster), Reservations(scene.api):
+        await scene.api.create(node("drained", 1, gpu_memory_mib=23028))
+        await scene.api.ready_nodes(1)
+        await scene.start()
+        await scene.api.create(half("half-1", namespace), half("half-2", namespace))
+        await scene.bound(2)
+        (words,) = drains()
+        command = [each.replace("NODE", "drained") for each in words]
+        await asyncio.to_thread(cluster.kubectl, *command)
+        assert await pods_of(scene) == {}
 
-            async def are_gone() -> bool:
-                return await reservations(scene) == []
+        async def are_gone() -> bool:
+            return await reservations(scene) == []
 
-            await scene.api.until("kai deletes the reservation pods", are_gone)
-
-    play_scene(cluster, namespace, tmp_path, story)
+        await scene.api.until("kai deletes the reservation pods", are_gone)

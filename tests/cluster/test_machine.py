@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from machine_play import OURS, Place, Scene, place_of, play, program, stored, workload
+from machine_play import OURS, Place, Scene, place_of, play, program, scenario, stored, workload
 from testcluster import (
     ApiError,
     Object,
@@ -41,115 +41,103 @@ def place(programs: Mapping[str, Path]) -> Iterator[Place]:
 # ---- our own programs ----------------------------------------------------------------------------
 
 
-def test_installed_programs_schedule_pods_before_and_after_a_restart(place: Place) -> None:
-    async def story(scene: Scene) -> None:
-        kubectl, space = scene.cluster.kubectl, manifests.NAMESPACE
-        await asyncio.to_thread(install_all, scene.cluster)
-        of_all = ("Deployment", "kai")
-        [deployment] = [
-            each
-            for each in manifests.everything()
-            if (each["kind"], each["metadata"]["name"]) == of_all
-        ]
-        await scene.create(deployment)
-        await scene.api.create(node("simulated", 2))
-        first = await scene.machine.runs(space, "app.kubernetes.io/name=kai-sched", count=2)
-        available = ("wait", "--for=condition=Available", "deployment/kai", "-n", space)
-        await asyncio.to_thread(kubectl, *available)
-        await scene.api.create(queue("dept"), queue("team", "dept"))
-        await scene.create(pod("before", "", queue="team"))
-        await scene.phase("before", "Running")
-        await asyncio.to_thread(kubectl, "rollout", "restart", "deployment/kai", "-n", space)
+@scenario
+async def test_installed_programs_schedule_pods_before_and_after_a_restart(scene: Scene) -> None:
+    kubectl, space = scene.cluster.kubectl, manifests.NAMESPACE
+    await asyncio.to_thread(install_all, scene.cluster)
+    of_all = ("Deployment", "kai")
+    [deployment] = [
+        each
+        for each in manifests.everything()
+        if (each["kind"], each["metadata"]["name"]) == of_all
+    ]
+    await scene.create(deployment)
+    await scene.api.create(node("simulated", 2))
+    first = await scene.machine.runs(space, "app.kubernetes.io/name=kai-sched", count=2)
+    available = ("wait", "--for=condition=Available", "deployment/kai", "-n", space)
+    await asyncio.to_thread(kubectl, *available)
+    await scene.api.create(queue("dept"), queue("team", "dept"))
+    await scene.create(pod("before", "", queue="team"))
+    await scene.phase("before", "Running")
+    await asyncio.to_thread(kubectl, "rollout", "restart", "deployment/kai", "-n", space)
 
-        async def are_gone() -> bool:
-            paths = [path_of("Pod", space, each["metadata"]["name"]) for each in first]
-            return all([await scene.api.is_gone(each)() for each in paths])
+    async def are_gone() -> bool:
+        paths = [path_of("Pod", space, each["metadata"]["name"]) for each in first]
+        return all([await scene.api.is_gone(each)() for each in paths])
 
-        await scene.machine.until("the old pods are gone", are_gone)
-        second = await scene.machine.runs(space, "app.kubernetes.io/name=kai-sched", count=2)
-        assert len({each["status"]["podIP"] for each in first + second}) == 4
-        await scene.create(pod("after", "", queue="team"))
-        await scene.phase("after", "Running")
-        assert (await scene.get("after"))["spec"]["nodeName"] == "simulated"
-        assert "Traceback" not in scene.machine.log("kai-")
-        await scene.api.delete(path_of("Deployment", space), propagationPolicy="Foreground")
-        await scene.machine.until(
-            "all are gone", scene.api.is_gone(path_of("Deployment", space, "kai"))
-        )
-
-    play(place, story)
+    await scene.machine.until("the old pods are gone", are_gone)
+    second = await scene.machine.runs(space, "app.kubernetes.io/name=kai-sched", count=2)
+    assert len({each["status"]["podIP"] for each in first + second}) == 4
+    await scene.create(pod("after", "", queue="team"))
+    await scene.phase("after", "Running")
+    assert (await scene.get("after"))["spec"]["nodeName"] == "simulated"
+    assert "Traceback" not in scene.machine.log("kai-")
+    await scene.api.delete(path_of("Deployment", space), propagationPolicy="Foreground")
+    await scene.machine.until(
+        "all are gone", scene.api.is_gone(path_of("Deployment", space, "kai"))
+    )
 
 
-def test_a_reservation_pod_writes_its_device_with_its_own_rights(place: Place) -> None:
-    async def story(scene: Scene) -> None:
-        for each in (running.namespace(RESERVATION), *access.reservation_account()):
-            await scene.api.status_of(
-                scene.api.create_one(each)
-            )  # 409: another test has created it
-        common = Reservations(image=OURS, fake=True)
-        made = reservation_pod("machine", "g1", [], common)
-        path = path_of("Pod", RESERVATION, made["metadata"]["name"])
-        await scene.api.create(made)
+@scenario
+async def test_a_reservation_pod_writes_its_device_with_its_own_rights(scene: Scene) -> None:
+    for each in (running.namespace(RESERVATION), *access.reservation_account()):
+        await scene.api.status_of(scene.api.create_one(each))  # 409: another test has created it
+    common = Reservations(image=OURS, fake=True)
+    made = reservation_pod("machine", "g1", [], common)
+    path = path_of("Pod", RESERVATION, made["metadata"]["name"])
+    await scene.api.create(made)
 
-        async def device() -> Any:
-            found = await scene.api.get(path)
-            return found["metadata"].get("annotations", {}).get("run.ai/reserve_for_gpu_index")
+    async def device() -> Any:
+        found = await scene.api.get(path)
+        return found["metadata"].get("annotations", {}).get("run.ai/reserve_for_gpu_index")
 
-        assert await scene.machine.until("it has a device", device)
-        await scene.api.delete(path)
-        await scene.machine.until("it is gone", scene.api.is_gone(path))
-
-    play(place, story)
+    assert await scene.machine.until("it has a device", device)
+    await scene.api.delete(path)
+    await scene.machine.until("it is gone", scene.api.is_gone(path))
 
 
 # ---- the course of a pod -------------------------------------------------------------------------
 
 
-def test_a_job_succeeds_and_another_fails_with_the_end_of_its_output(place: Place) -> None:
-    async def story(scene: Scene) -> None:
-        good = program("", "print('done')")
-        bad = program(
-            *("", "print('first', flush=True); raise SystemExit('no such queue')"),
-            container={"terminationMessagePolicy": "FallbackToLogsOnError"},
-        )
-        await scene.create(
-            workload("Job", "good", good), workload("Job", "bad", bad, backoffLimit=0)
-        )
+@scenario
+async def test_a_job_succeeds_and_another_fails_with_the_end_of_its_output(scene: Scene) -> None:
+    good = program("", "print('done')")
+    bad = program(
+        *("", "print('first', flush=True); raise SystemExit('no such queue')"),
+        container={"terminationMessagePolicy": "FallbackToLogsOnError"},
+    )
+    await scene.create(workload("Job", "good", good), workload("Job", "bad", bad, backoffLimit=0))
 
-        async def ended() -> bool:
-            jobs = [await scene.get(name, "Job") for name in ("good", "bad")]
-            return [set(each["status"]) & {"succeeded", "failed"} for each in jobs] == [
-                {"succeeded"},
-                {"failed"},
-            ]
+    async def ended() -> bool:
+        jobs = [await scene.get(name, "Job") for name in ("good", "bad")]
+        return [set(each["status"]) & {"succeeded", "failed"} for each in jobs] == [
+            {"succeeded"},
+            {"failed"},
+        ]
 
-        await scene.machine.until("both have ended", ended)
-        [failed] = await scene.api.items(path_of("Pod", scene.namespace), labelSelector="app=bad")
-        [container] = failed["status"]["containerStatuses"]
-        assert container["state"]["terminated"]["exitCode"] == 1
-        assert container["state"]["terminated"]["message"] == "first\nno such queue\n"
-        assert "done" in scene.machine.log("good-")
-
-    play(place, story)
+    await scene.machine.until("both have ended", ended)
+    [failed] = await scene.api.items(path_of("Pod", scene.namespace), labelSelector="app=bad")
+    [container] = failed["status"]["containerStatuses"]
+    assert container["state"]["terminated"]["exitCode"] == 1
+    assert container["state"]["terminated"]["message"] == "first\nno such queue\n"
+    assert "done" in scene.machine.log("good-")
 
 
-def test_init_containers_run_first_and_a_failing_one_ends_the_pod(place: Place) -> None:
-    async def story(scene: Scene) -> None:
-        share = {"volumeMounts": [{"name": "share", "mountPath": "/share"}]}
-        write, read = ("open('/share/x', 'w').write('text')", "print(open('/share/x').read())")
-        volume = {"name": "share", "emptyDir": {}}
-        for name, first in (("good", write), ("bad", "raise SystemExit(3)")):
-            made = program(name, read, container=share, volumes=[volume])
-            init = program("", first, container=share)["spec"]["containers"][0]
-            made["spec"]["initContainers"] = [{**init, "name": "first"}]
-            await scene.create(made)
-        await scene.phase("good", "Succeeded")
-        await scene.phase("bad", "Failed")
-        assert scene.machine.log("good").endswith("text\n")
-        [never] = (await scene.get("bad"))["status"]["containerStatuses"]
-        assert "waiting" in never["state"]
-
-    play(place, story)
+@scenario
+async def test_init_containers_run_first_and_a_failing_one_ends_the_pod(scene: Scene) -> None:
+    share = {"volumeMounts": [{"name": "share", "mountPath": "/share"}]}
+    write, read = ("open('/share/x', 'w').write('text')", "print(open('/share/x').read())")
+    volume = {"name": "share", "emptyDir": {}}
+    for name, first in (("good", write), ("bad", "raise SystemExit(3)")):
+        made = program(name, read, container=share, volumes=[volume])
+        init = program("", first, container=share)["spec"]["containers"][0]
+        made["spec"]["initContainers"] = [{**init, "name": "first"}]
+        await scene.create(made)
+    await scene.phase("good", "Succeeded")
+    await scene.phase("bad", "Failed")
+    assert scene.machine.log("good").endswith("text\n")
+    [never] = (await scene.get("bad"))["status"]["containerStatuses"]
+    assert "waiting" in never["state"]
 
 
 SHOW = """
@@ -165,7 +153,8 @@ print(json.dumps({
 """
 
 
-def test_a_pod_gets_its_maps_secrets_fields_and_token(place: Place) -> None:
+@scenario
+async def test_a_pod_gets_its_maps_secrets_fields_and_token(scene: Scene) -> None:
     env = [
         {"name": "FROM_MAP", "valueFrom": {"configMapKeyRef": {"name": "map", "key": "place"}}},
         {"name": "FROM_SECRET", "valueFrom": {"secretKeyRef": {"name": "secret", "key": "word"}}},
@@ -180,62 +169,57 @@ def test_a_pod_gets_its_maps_secrets_fields_and_token(place: Place) -> None:
         "volumeMounts": [{"name": "map", "mountPath": "/etc/map"}],
     }
 
-    async def story(scene: Scene) -> None:
-        await scene.create(
-            stored("ConfigMap", "map", place="here"),
-            stored("ConfigMap", "upper", PLACE="up"),
-            stored("Secret", "secret", word="w"),
-            program(
-                *("shown", SHOW, "/etc/map/place", "--name=$(NAME)"),
-                container=container,
-                volumes=[{"name": "map", "configMap": {"name": "map"}}],
-            ),
-        )
-        await scene.phase("shown", "Succeeded")
-        shown = json.loads(scene.machine.log("shown").splitlines()[-1])
-        variables = shown["variables"]
-        ip = (await scene.get("shown"))["status"]["podIP"]
-        assert Path(variables.pop("FILE")).parts[-2:] == ("map", "place")
-        assert variables == {
-            "FROM_MAP": "here",
-            "FROM_SECRET": "w",
-            "ALL_PLACE": "up",
-            "NAME": "shown",
-            "IP": ip,
-            "JOINED": "shown/here/$(UNKNOWN)",
-        }
-        assert (shown["file"], shown["argument"]) == ("here", "--name=shown")
-        review = await scene.api.post(
-            "/apis/authentication.k8s.io/v1/tokenreviews",
-            {
-                "apiVersion": "authentication.k8s.io/v1",
-                "kind": "TokenReview",
-                "spec": {"token": shown["token"]},
-            },
-        )
-        user = review["status"]["user"]["username"]
-        assert user == f"system:serviceaccount:{scene.namespace}:default"
-
-    play(place, story)
+    await scene.create(
+        stored("ConfigMap", "map", place="here"),
+        stored("ConfigMap", "upper", PLACE="up"),
+        stored("Secret", "secret", word="w"),
+        program(
+            *("shown", SHOW, "/etc/map/place", "--name=$(NAME)"),
+            container=container,
+            volumes=[{"name": "map", "configMap": {"name": "map"}}],
+        ),
+    )
+    await scene.phase("shown", "Succeeded")
+    shown = json.loads(scene.machine.log("shown").splitlines()[-1])
+    variables = shown["variables"]
+    ip = (await scene.get("shown"))["status"]["podIP"]
+    assert Path(variables.pop("FILE")).parts[-2:] == ("map", "place")
+    assert variables == {
+        "FROM_MAP": "here",
+        "FROM_SECRET": "w",
+        "ALL_PLACE": "up",
+        "NAME": "shown",
+        "IP": ip,
+        "JOINED": "shown/here/$(UNKNOWN)",
+    }
+    assert (shown["file"], shown["argument"]) == ("here", "--name=shown")
+    review = await scene.api.post(
+        "/apis/authentication.k8s.io/v1/tokenreviews",
+        {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenReview",
+            "spec": {"token": shown["token"]},
+        },
+    )
+    user = review["status"]["user"]["username"]
+    assert user == f"system:serviceaccount:{scene.namespace}:default"
 
 
-def test_a_pod_waits_for_its_config_map(place: Place) -> None:
-    async def story(scene: Scene) -> None:
-        reference = {"configMapKeyRef": {"name": "late", "key": "word"}}
-        env = [{"name": "WORD", "valueFrom": reference}]
-        await scene.create(
-            program("waits", "import os; print(os.environ['WORD'])", container={"env": env})
-        )
-        waiting = await scene.until_pod("waits", "it gives the reason", reason_of_waiting)
-        assert waiting == {
-            "reason": "CreateContainerConfigError",
-            "message": 'configmap "late" not found',
-        }
-        await scene.create(stored("ConfigMap", "late", word="now"))
-        await scene.phase("waits", "Succeeded")
-        assert "now" in scene.machine.log("waits")
-
-    play(place, story)
+@scenario
+async def test_a_pod_waits_for_its_config_map(scene: Scene) -> None:
+    reference = {"configMapKeyRef": {"name": "late", "key": "word"}}
+    env = [{"name": "WORD", "valueFrom": reference}]
+    await scene.create(
+        program("waits", "import os; print(os.environ['WORD'])", container={"env": env})
+    )
+    waiting = await scene.until_pod("waits", "it gives the reason", reason_of_waiting)
+    assert waiting == {
+        "reason": "CreateContainerConfigError",
+        "message": 'configmap "late" not found',
+    }
+    await scene.create(stored("ConfigMap", "late", word="now"))
+    await scene.phase("waits", "Succeeded")
+    assert "now" in scene.machine.log("waits")
 
 
 def reason_of_waiting(found: Object) -> Any:
@@ -318,30 +302,26 @@ while True:
 """
 
 
-def test_a_deleted_pod_ends_within_its_grace_period(place: Place) -> None:
-    async def story(scene: Scene) -> None:
-        for name in ("ends", "stays"):
-            await scene.create(program(name, LAST_WORDS, name))
-        for name, grace in (("ends", 30), ("stays", 1)):
-            await scene.until_log(name, "runs")
-            path = path_of("Pod", scene.namespace, name)
-            await scene.api.delete(path, gracePeriodSeconds=grace)
-            await scene.machine.until(f"{name} is gone", scene.api.is_gone(path))
-            assert "last words" in scene.machine.log(name)
-
-    play(place, story)
+@scenario
+async def test_a_deleted_pod_ends_within_its_grace_period(scene: Scene) -> None:
+    for name in ("ends", "stays"):
+        await scene.create(program(name, LAST_WORDS, name))
+    for name, grace in (("ends", 30), ("stays", 1)):
+        await scene.until_log(name, "runs")
+        path = path_of("Pod", scene.namespace, name)
+        await scene.api.delete(path, gracePeriodSeconds=grace)
+        await scene.machine.until(f"{name} is gone", scene.api.is_gone(path))
+        assert "last words" in scene.machine.log(name)
 
 
-def test_a_pod_waits_for_a_node_that_its_selector_allows(place: Place) -> None:
-    async def story(scene: Scene) -> None:
-        for zone in ("b", "a"):
-            await scene.create(program(f"in-{zone}", "", nodeSelector={"zone": zone}))
-        await scene.phase("in-a", "Succeeded")
-        assert "nodeName" not in (await scene.get("in-b"))["spec"]
-        machine = await scene.api.get(path_of("Node", name="machine"))
-        assert machine["status"]["allocatable"]["nvidia.com/gpu"] == "2"
-
-    play(place, story, labels={"zone": "a"}, gpus=2)
+@scenario(labels={"zone": "a"}, gpus=2)
+async def test_a_pod_waits_for_a_node_that_its_selector_allows(scene: Scene) -> None:
+    for zone in ("b", "a"):
+        await scene.create(program(f"in-{zone}", "", nodeSelector={"zone": zone}))
+    await scene.phase("in-a", "Succeeded")
+    assert "nodeName" not in (await scene.get("in-b"))["spec"]
+    machine = await scene.api.get(path_of("Node", name="machine"))
+    assert machine["status"]["allocatable"]["nvidia.com/gpu"] == "2"
 
 
 # ---- services ------------------------------------------------------------------------------------
@@ -375,50 +355,48 @@ server.serve_forever()
 """
 
 
-def test_a_webhook_reaches_the_ready_pods_of_its_service(place: Place) -> None:
-    async def story(scene: Scene) -> None:
-        space = scene.namespace
-        pair = make_server(scene.cluster.pki, f"hook.{space}", f"hook.{space}.svc")
-        texts = dict(zip(("tls.crt", "tls.key"), (each.read_text() for each in pair), strict=True))
-        container = {
-            "ports": [{"name": "https", "containerPort": 8443}],
-            "readinessProbe": {"httpGet": {"path": "/", "port": "https", "scheme": "HTTPS"}},
-            "volumeMounts": [{"name": "pair", "mountPath": "/pair"}],
-        }
-        volume = {"name": "pair", "secret": {"secretName": "pair"}}
-        made = program("", WEBHOOK, "/pair", ":8443", container=container, volumes=[volume])
-        await scene.create(
-            stored("Secret", "pair", **texts),
-            {
-                "apiVersion": "v1",
-                "kind": "Service",
-                "metadata": {"name": "hook"},
-                "spec": {
-                    "selector": {"app": "hook"},
-                    "ports": [{"port": 443, "targetPort": "https"}],
-                },
+@scenario
+async def test_a_webhook_reaches_the_ready_pods_of_its_service(scene: Scene) -> None:
+    space = scene.namespace
+    pair = make_server(scene.cluster.pki, f"hook.{space}", f"hook.{space}.svc")
+    texts = dict(zip(("tls.crt", "tls.key"), (each.read_text() for each in pair), strict=True))
+    container = {
+        "ports": [{"name": "https", "containerPort": 8443}],
+        "readinessProbe": {"httpGet": {"path": "/", "port": "https", "scheme": "HTTPS"}},
+        "volumeMounts": [{"name": "pair", "mountPath": "/pair"}],
+    }
+    volume = {"name": "pair", "secret": {"secretName": "pair"}}
+    made = program("", WEBHOOK, "/pair", ":8443", container=container, volumes=[volume])
+    await scene.create(
+        stored("Secret", "pair", **texts),
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "hook"},
+            "spec": {
+                "selector": {"app": "hook"},
+                "ports": [{"port": 443, "targetPort": "https"}],
             },
-            workload("Deployment", "hook", made, replicas=2),
-        )
-        pods = await scene.machine.runs(space, "app=hook", count=2)
-        authority = base64.b64encode((scene.cluster.pki / "ca.crt").read_bytes()).decode()
-        service = {"namespace": space, "name": "hook", "path": "/"}
-        only_here = {"matchLabels": {"kubernetes.io/metadata.name": space}}
-        hook = webhook(
-            *("hook.kai.test", {"service": service, "caBundle": authority}, "configmaps"),
-            namespaceSelector=only_here,
-        )
-        await scene.api.create(registration("Validating", space, hook))
-        try:
-            answers = await scene.machine.until("both answer", lambda: both_answer(scene))
-            assert answers == {each["metadata"]["name"] for each in pods}
-            await scene.api.patch(path_of("Deployment", space, "hook"), {"spec": {"replicas": 0}})
-            await scene.machine.until("it is refused", lambda: is_refused(scene))
-        finally:
-            path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-            await scene.api.delete(f"{path}/{space}")
-
-    play(place, story)
+        },
+        workload("Deployment", "hook", made, replicas=2),
+    )
+    pods = await scene.machine.runs(space, "app=hook", count=2)
+    authority = base64.b64encode((scene.cluster.pki / "ca.crt").read_bytes()).decode()
+    service = {"namespace": space, "name": "hook", "path": "/"}
+    only_here = {"matchLabels": {"kubernetes.io/metadata.name": space}}
+    hook = webhook(
+        *("hook.kai.test", {"service": service, "caBundle": authority}, "configmaps"),
+        namespaceSelector=only_here,
+    )
+    await scene.api.create(registration("Validating", space, hook))
+    try:
+        answers = await scene.machine.until("both answer", lambda: both_answer(scene))
+        assert answers == {each["metadata"]["name"] for each in pods}
+        await scene.api.patch(path_of("Deployment", space, "hook"), {"spec": {"replicas": 0}})
+        await scene.machine.until("it is refused", lambda: is_refused(scene))
+    finally:
+        path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+        await scene.api.delete(f"{path}/{space}")
 
 
 async def refusal(scene: Scene) -> str:

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from scene_play import scenario
 from testcluster import Cluster, Object, Scene, node, path_of, play, pod_spec, queue
 from testcluster.scene import until
 
@@ -66,27 +67,24 @@ def test_sixteen_pods_start_beside_a_node_that_refuses_them(
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet"])
-def test_a_workload_that_kubelets_reject_evicts_few_pods(
-    cluster: Cluster, namespace: str, kind: str, tmp_path: Path
+@scenario
+async def test_a_workload_that_kubelets_reject_evicts_few_pods(
+    scene: Scene, *, namespace: str, kind: str
 ) -> None:
     """Its queue may reclaim a GPU. Each pod that it gets is rejected, and replaced at once."""
-
-    async def story(scene: Scene) -> None:
-        await scene.api.create(
-            queue("dept", gpu=4), queue("va", "dept", gpu=2), queue("vb", "dept", gpu=2)
-        )
-        await scene.nodes(2, gpus=2)
-        await scene.start()
-        await scene.api.create(workload("Deployment", "sweep", namespace, "va", 4))
-        await scene.bound(4)
-        rejected = {"sim/reject": "UnexpectedAdmissionError"}
-        await scene.api.create(workload(kind, "rejected", namespace, "vb", 1, rejected))
-        await scene.until("it is rejected", lambda: "a node rejected a pod" in scene.kai.log)
-        await asyncio.sleep(15)
-        assert scene.proxy.count("delete", "pods") <= 3, "after 0 and 10 s, not at each rejection"
-        assert scene.proxy.count("delete", "pods") > 0
-
-    play(cluster, namespace, tmp_path, story)
+    await scene.api.create(
+        queue("dept", gpu=4), queue("va", "dept", gpu=2), queue("vb", "dept", gpu=2)
+    )
+    await scene.nodes(2, gpus=2)
+    await scene.start()
+    await scene.api.create(workload("Deployment", "sweep", namespace, "va", 4))
+    await scene.bound(4)
+    rejected = {"sim/reject": "UnexpectedAdmissionError"}
+    await scene.api.create(workload(kind, "rejected", namespace, "vb", 1, rejected))
+    await scene.until("it is rejected", lambda: "a node rejected a pod" in scene.kai.log)
+    await asyncio.sleep(15)
+    assert scene.proxy.count("delete", "pods") <= 3, "after 0 and 10 s, not at each rejection"
+    assert scene.proxy.count("delete", "pods") > 0
 
 
 def workload(

@@ -10,6 +10,7 @@ from typing import Any
 from testcluster import Client, Cluster, node, path_of
 from testcluster.processes import Process
 
+from fakes.scenarios import scenarios
 from kai.api.keys import RESERVATION
 from kai.controllers.pods.sharing import Reservations, reservation_pod
 from kai.install import access, running
@@ -78,72 +79,69 @@ def play(
     asyncio.run(run())
 
 
+scenario = scenarios(play, "cluster", "tmp_path")
+
+
 async def device_of(api: Client, pod: dict[str, Any]) -> str:
     path = path_of("Pod", RESERVATION, pod["metadata"]["name"])
     annotations = (await api.get(path))["metadata"].get("annotations", {})
     return str(annotations.get(ANNOTATION, ""))
 
 
-def test_the_program_writes_its_device_once_and_holds_it(
-    cluster: Cluster, namespace: str, tmp_path: Path
+@scenario
+async def test_the_program_writes_its_device_once_and_holds_it(
+    api: Client, start: Callable[[], Program], pod: dict[str, Any], *, namespace: str
 ) -> None:
-    async def story(api: Client, start: Callable[[], Program], pod: dict[str, Any]) -> None:
-        first = start()
-        device = await api.until("the pod has a device", lambda: device_of(api, pod))
-        assert device.startswith("GPU-")
-        assert first.process.is_running()
-        assert await first.stop() == 0
-        second = start()  # the kubelet starts the container again
+    first = start()
+    device = await api.until("the pod has a device", lambda: device_of(api, pod))
+    assert device.startswith("GPU-")
+    assert first.process.is_running()
+    assert await first.stop() == 0
+    second = start()  # the kubelet starts the container again
 
-        async def is_done() -> bool:
-            return "the pod already has the device" in second.log
+    async def is_done() -> bool:
+        return "the pod already has the device" in second.log
 
-        await api.until("the second one leaves it", is_done)
-        assert await second.stop() == 0
-        assert await device_of(api, pod) == device
-        assert "warning" not in second.log
-
-    play(cluster, tmp_path, story)
+    await api.until("the second one leaves it", is_done)
+    assert await second.stop() == 0
+    assert await device_of(api, pod) == device
+    assert "warning" not in second.log
 
 
-def test_a_program_without_rights_tries_again(
-    cluster: Cluster, namespace: str, tmp_path: Path
+@scenario
+async def test_a_program_without_rights_tries_again(
+    api: Client, start: Callable[[], Program], pod: dict[str, Any], *, namespace: str
 ) -> None:
-    async def story(api: Client, start: Callable[[], Program], pod: dict[str, Any]) -> None:
-        binding = ACCOUNT[-1]
-        await api.delete(path_of("RoleBinding", RESERVATION, binding["metadata"]["name"]))
-        account = f"{RESERVATION}:{RESERVATION}"
+    binding = ACCOUNT[-1]
+    await api.delete(path_of("RoleBinding", RESERVATION, binding["metadata"]["name"]))
+    account = f"{RESERVATION}:{RESERVATION}"
 
-        async def may_not() -> bool:
-            return not await api.may(account, "get", "pods", "", RESERVATION)
+    async def may_not() -> bool:
+        return not await api.may(account, "get", "pods", "", RESERVATION)
 
-        await api.until("the right is gone", may_not)
-        program = start()
+    await api.until("the right is gone", may_not)
+    program = start()
 
-        async def has_logged_the_right() -> bool:
-            return "warning kai: could not write the device on the pod" in program.log
+    async def has_logged_the_right() -> bool:
+        return "warning kai: could not write the device on the pod" in program.log
 
-        await api.until("it complains", has_logged_the_right)
-        await api.create(binding)
-        assert await api.until("the pod has a device", lambda: device_of(api, pod))
-        assert await program.stop() == 0
-        assert "Traceback" not in program.log
-
-    play(cluster, tmp_path, story)
+    await api.until("it complains", has_logged_the_right)
+    await api.create(binding)
+    assert await api.until("the pod has a device", lambda: device_of(api, pod))
+    assert await program.stop() == 0
+    assert "Traceback" not in program.log
 
 
-def test_two_devices_are_one_sentence_and_an_end(
-    cluster: Cluster, namespace: str, tmp_path: Path
+@scenario
+async def test_two_devices_are_one_sentence_and_an_end(
+    api: Client, start: Callable[[], Program], pod: dict[str, Any], *, namespace: str
 ) -> None:
-    async def story(api: Client, start: Callable[[], Program], pod: dict[str, Any]) -> None:
-        pod["spec"]["containers"][0]["args"][2:] = ["--device=GPU-1", "--device=GPU-2"]
-        program = start()
+    pod["spec"]["containers"][0]["args"][2:] = ["--device=GPU-1", "--device=GPU-2"]
+    program = start()
 
-        async def ended() -> bool:
-            return not program.process.is_running()
+    async def ended() -> bool:
+        return not program.process.is_running()
 
-        await api.until("it ends", ended)
-        assert program.process.exit_status == 2
-        assert program.log == "kai: found 2 devices, 1 was expected\n"
-
-    play(cluster, tmp_path, story)
+    await api.until("it ends", ended)
+    assert program.process.exit_status == 2
+    assert program.log == "kai: found 2 devices, 1 was expected\n"

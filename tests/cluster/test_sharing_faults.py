@@ -3,9 +3,9 @@ once, and every device is reserved exactly while pods use it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import pytest
+from scene_play import scenario
 from testcluster import (
     BINDINGS,
     SHORT_LEASE,
@@ -20,7 +20,6 @@ from testcluster import (
     claim_spec,
     node,
     path_of,
-    play,
     pod,
     storage_class,
 )
@@ -122,49 +121,48 @@ DAMAGES = [
 
 @MODES
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda each: each.__name__)
-def test_devices_are_shared_in_spite_of(
+@scenario(seconds=300)
+async def test_devices_are_shared_in_spite_of(
+    scene: Scene,
+    *,
     cluster: Cluster,
     namespace: str,
-    tmp_path: Path,
     damage: Callable[[Scene, Reservations], Awaitable[None]],
     mode: str,
 ) -> None:
-    async def story(scene: Scene) -> None:
-        async with (
-            Admission(cluster),
-            Provisioner(scene.api),
-            Reservations(scene.api) as fake,
-        ):
-            await scene.nodes(3)
-            await scene.api.create(
-                storage_class("slow", waits=True), device_class(), template(namespace)
-            )
-            # Its GPUs count as such, but only claims can use them.
-            apart = {**node("claims", 0), "spec": {"taints": [TAINT]}}
-            await scene.api.create(apart, devices("claims", 4))
-            await scene.api.ready_nodes(3)
-            await scene.start("--binding", mode, *SHORT_LEASE)
-            early = wave("e", namespace)
-            await scene.api.create(*early)
-            await scene.bound(len(early))
-            pods = wave("p", namespace)
-            damaging = asyncio.create_task(as_task(damage(scene, fake)))
-            await scene.api.create(*pods)
-            for each in early[::2]:
-                path = path_of("Pod", namespace, each["metadata"]["name"])
-                await scene.api.delete(path, gracePeriodSeconds=0)
-            await damaging
-            left = len(pods) + len(early) // 2
-            await scene.is_well(bound=left, seconds=90)
-            await until_right(scene, 60)
-            scene.proxy.clear()
-            for each in (*early[1::2], *pods):
-                path = path_of("Pod", namespace, each["metadata"]["name"])
-                await scene.api.delete(path, gracePeriodSeconds=0)
-            await until_free(scene, 60)
-            assert await books(scene) == []
-
-    play(cluster, namespace, tmp_path, story, seconds=300)
+    async with (
+        Admission(cluster),
+        Provisioner(scene.api),
+        Reservations(scene.api) as fake,
+    ):
+        await scene.nodes(3)
+        await scene.api.create(
+            storage_class("slow", waits=True), device_class(), template(namespace)
+        )
+        # Its GPUs count as such, but only claims can use them.
+        apart = {**node("claims", 0), "spec": {"taints": [TAINT]}}
+        await scene.api.create(apart, devices("claims", 4))
+        await scene.api.ready_nodes(3)
+        await scene.start("--binding", mode, *SHORT_LEASE)
+        early = wave("e", namespace)
+        await scene.api.create(*early)
+        await scene.bound(len(early))
+        pods = wave("p", namespace)
+        damaging = asyncio.create_task(as_task(damage(scene, fake)))
+        await scene.api.create(*pods)
+        for each in early[::2]:
+            path = path_of("Pod", namespace, each["metadata"]["name"])
+            await scene.api.delete(path, gracePeriodSeconds=0)
+        await damaging
+        left = len(pods) + len(early) // 2
+        await scene.is_well(bound=left, seconds=90)
+        await until_right(scene, 60)
+        scene.proxy.clear()
+        for each in (*early[1::2], *pods):
+            path = path_of("Pod", namespace, each["metadata"]["name"])
+            await scene.api.delete(path, gracePeriodSeconds=0)
+        await until_free(scene, 60)
+        assert await books(scene) == []
 
 
 async def as_task(work: Awaitable[None]) -> None:

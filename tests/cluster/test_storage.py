@@ -15,6 +15,8 @@ from testcluster import (
     storage_class,
 )
 
+from fakes.scenarios import in_a_loop
+
 
 def is_bound(api: Client, namespace: str, name: str) -> Callable[[], Awaitable[Object | None]]:
     async def condition() -> Object | None:
@@ -24,49 +26,43 @@ def is_bound(api: Client, namespace: str, name: str) -> Callable[[], Awaitable[O
     return condition
 
 
-def test_a_claim_gets_a_volume_at_once(cluster: Cluster, namespace: str) -> None:
-    async def scene() -> None:
-        async with cluster.client() as api, Provisioner(api):
-            await api.create(storage_class("fast"), claim("data", namespace, "fast"))
-            bound = await api.until("it is bound", is_bound(api, namespace, "data"))
-            volume = await api.get(path_of("PersistentVolume", name=bound["spec"]["volumeName"]))
-            assert volume["spec"]["claimRef"]["uid"] == bound["metadata"]["uid"]
-            assert volume["status"]["phase"] == "Bound"
-
-    asyncio.run(scene())
+@in_a_loop
+async def test_a_claim_gets_a_volume_at_once(*, cluster: Cluster, namespace: str) -> None:
+    async with cluster.client() as api, Provisioner(api):
+        await api.create(storage_class("fast"), claim("data", namespace, "fast"))
+        bound = await api.until("it is bound", is_bound(api, namespace, "data"))
+        volume = await api.get(path_of("PersistentVolume", name=bound["spec"]["volumeName"]))
+        assert volume["spec"]["claimRef"]["uid"] == bound["metadata"]["uid"]
+        assert volume["status"]["phase"] == "Bound"
 
 
-def test_a_waiting_claim_gets_a_volume_on_the_selected_node(
-    cluster: Cluster, namespace: str
+@in_a_loop
+async def test_a_waiting_claim_gets_a_volume_on_the_selected_node(
+    *, cluster: Cluster, namespace: str
 ) -> None:
-    async def scene() -> None:
-        async with cluster.client() as api, Provisioner(api):
-            await api.create(storage_class("late", waits=True), claim("data", namespace, "late"))
-            await asyncio.sleep(0.5)
-            path = path_of("PersistentVolumeClaim", namespace, "data")
-            assert (await api.get(path))["status"]["phase"] == "Pending"
-            selected = {"volume.kubernetes.io/selected-node": "n7"}
-            await api.patch(path, {"metadata": {"annotations": selected}})
-            bound = await api.until("it is bound", is_bound(api, namespace, "data"))
-            volume = await api.get(path_of("PersistentVolume", name=bound["spec"]["volumeName"]))
-            [term] = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
-            assert term["matchFields"][0]["values"] == ["n7"]
-
-    asyncio.run(scene())
+    async with cluster.client() as api, Provisioner(api):
+        await api.create(storage_class("late", waits=True), claim("data", namespace, "late"))
+        await asyncio.sleep(0.5)
+        path = path_of("PersistentVolumeClaim", namespace, "data")
+        assert (await api.get(path))["status"]["phase"] == "Pending"
+        selected = {"volume.kubernetes.io/selected-node": "n7"}
+        await api.patch(path, {"metadata": {"annotations": selected}})
+        bound = await api.until("it is bound", is_bound(api, namespace, "data"))
+        volume = await api.get(path_of("PersistentVolume", name=bound["spec"]["volumeName"]))
+        [term] = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+        assert term["matchFields"][0]["values"] == ["n7"]
 
 
-def test_an_ephemeral_volume_gets_a_claim_owned_by_its_pod(
-    cluster: Cluster, namespace: str
+@in_a_loop
+async def test_an_ephemeral_volume_gets_a_claim_owned_by_its_pod(
+    *, cluster: Cluster, namespace: str
 ) -> None:
-    async def scene() -> None:
-        async with cluster.client() as api, Provisioner(api):
-            volume = {"ephemeral": {"volumeClaimTemplate": {"spec": claim_spec("fast")}}}
-            await api.create(
-                storage_class("fast"),
-                pod("p", namespace, volumes=[{"name": "scratch", **volume}]),
-            )
-            bound = await api.until("it is bound", is_bound(api, namespace, "p-scratch"))
-            [owner] = bound["metadata"]["ownerReferences"]
-            assert (owner["kind"], owner["name"]) == ("Pod", "p")
-
-    asyncio.run(scene())
+    async with cluster.client() as api, Provisioner(api):
+        volume = {"ephemeral": {"volumeClaimTemplate": {"spec": claim_spec("fast")}}}
+        await api.create(
+            storage_class("fast"),
+            pod("p", namespace, volumes=[{"name": "scratch", **volume}]),
+        )
+        bound = await api.until("it is bound", is_bound(api, namespace, "p-scratch"))
+        [owner] = bound["metadata"]["ownerReferences"]
+        assert (owner["kind"], owner["name"]) == ("Pod", "p")

@@ -3,10 +3,9 @@ cluster, and new objects are admitted while it does not run."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from testcluster import ApiError, Cluster, Reservations, Scene, node, path_of, play
+from scene_play import scenario
+from testcluster import ApiError, Reservations, Scene, node, path_of
 from testcluster.arguments import HOST
 from testcluster.devices import environment, half, pods_of, until_free
 from testcluster.ports import free_ports
@@ -60,37 +59,33 @@ class Trial:
         return found
 
 
-def test_a_half_runs_and_pods_are_created_without_it(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
-    async def story(scene: Scene) -> None:
-        async with Reservations(scene.api), Trial(scene) as trial:
-            await scene.api.create(node("a10", 1, gpu_memory_mib=23028))
-            await scene.api.ready_nodes(1)
-            await trial.start()
-            await scene.api.create(half("seen", namespace))
-            await scene.bound(1)
-            seen = await environment(scene, "seen")
-            assert seen["NVIDIA_VISIBLE_DEVICES"] == "GPU-a10-0"
+@scenario
+async def test_a_half_runs_and_pods_are_created_without_it(scene: Scene, *, namespace: str) -> None:
+    async with Reservations(scene.api), Trial(scene) as trial:
+        await scene.api.create(node("a10", 1, gpu_memory_mib=23028))
+        await scene.api.ready_nodes(1)
+        await trial.start()
+        await scene.api.create(half("seen", namespace))
+        await scene.bound(1)
+        seen = await environment(scene, "seen")
+        assert seen["NVIDIA_VISIBLE_DEVICES"] == "GPU-a10-0"
 
-            async def runs() -> bool:
-                return bool((await pods_of(scene))["seen"]["status"]["phase"] == "Running")
+        async def runs() -> bool:
+            return bool((await pods_of(scene))["seen"]["status"]["phase"] == "Running")
 
-            await until(scene, "the pod runs", runs)
-            with pytest.raises(ApiError, match="gpu-fraction annotation value must be"):
-                await scene.api.create(half("wrong", namespace, "1.5"))
+        await until(scene, "the pod runs", runs)
+        with pytest.raises(ApiError, match="gpu-fraction annotation value must be"):
+            await scene.api.create(half("wrong", namespace, "1.5"))
 
-            scene.kill()
-            made = await scene.api.create_one(half("unseen", namespace))
-            assert SHARED not in made["metadata"]["annotations"]
+        scene.kill()
+        made = await scene.api.create_one(half("unseen", namespace))
+        assert SHARED not in made["metadata"]["annotations"]
 
-            await trial.start()
-            for name in ("seen", "unseen"):
-                await scene.api.delete(path_of("Pod", namespace, name))
-            await until_free(scene)
-            assert len(await trial.registrations()) == len(webhooks.CONFIGURATIONS)
-            assert scene.kai.stop() == 0
-            assert await trial.registrations() == []
-            await scene.api.create(half("later", namespace))
-
-    play(cluster, namespace, tmp_path, story)
+        await trial.start()
+        for name in ("seen", "unseen"):
+            await scene.api.delete(path_of("Pod", namespace, name))
+        await until_free(scene)
+        assert len(await trial.registrations()) == len(webhooks.CONFIGURATIONS)
+        assert scene.kai.stop() == 0
+        assert await trial.registrations() == []
+        await scene.api.create(half("later", namespace))

@@ -25,6 +25,7 @@ from testcluster import (
     queue,
 )
 
+from fakes.scenarios import scenarios
 from kai.api import keys
 
 BINDINGS = Match("POST", r"/binding$")
@@ -142,179 +143,162 @@ def play(
     asyncio.run(scene())
 
 
+scenario = scenarios(play, "cluster", "namespace", "tmp_path")
+
+
 # ---- nodes ---------------------------------------------------------------------------------------
 
 
-def test_nodes_change_in_the_middle_of_a_fill(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
+@scenario
+async def test_nodes_change_in_the_middle_of_a_fill(world: World, *, namespace: str) -> None:
     """64 pods of one group fill n1 to n8 in order. 32 bindings have been sent, to n1 to n4, when n5
     is deleted, n6 is cordoned, n7 is used by other pods, and n8 gets a taint."""
-
-    async def story(world: World) -> None:
-        api = world.api
-        gate = world.close_gate(BINDINGS)
-        await api.create(*(node(f"n{number}") for number in range(1, 9)))
-        group = {
-            "apiVersion": keys.POD_GROUP_API,
-            "kind": "PodGroup",
-            "metadata": {"name": "g", "namespace": namespace},
-            "spec": {"queue": "default-queue", "minMember": 64},
-        }
-        named = {keys.POD_GROUP_ANNOTATION: "g"}
-        await api.create(group)
-        await api.create(*(world.pod(f"p-{i:02}", annotations=named) for i in range(64)))
-        await world.came(WRITERS)
-        await api.delete(path_of("Node", name="n5"))
-        await api.patch(path_of("Node", name="n6"), {"spec": {"unschedulable": True}})
-        others = [world.pod(f"ds-{i}", scheduler="other", nodeName="n7") for i in range(6)]
-        static = world.pod("static-n7", 2, scheduler="default-scheduler", nodeName="n7")
-        await api.create(*others, static)
-        taint = {"key": "broken", "effect": "NoSchedule"}
-        await api.patch(path_of("Node", name="n8"), {"spec": {"taints": [taint]}})
-        await api.create(*(node(f"spare{number}") for number in range(1, 5)))
-        await asyncio.sleep(SETTLED_S)
-        gate.set()
-        places = await world.are_bound(*(f"p-{i:02}" for i in range(64)))
-        ours = Counter(each for name, each in places.items() if name.startswith("p-"))
-        first = {f"n{number}" for number in range(1, 5)}
-        spare = {f"spare{number}" for number in range(1, 5)}
-        assert ours == dict.fromkeys(first | spare, 8)
-        assert world.proxy.count("create", "pods", "binding") == 64  # each pod once
-
-    play(cluster, namespace, tmp_path, story)
+    api = world.api
+    gate = world.close_gate(BINDINGS)
+    await api.create(*(node(f"n{number}") for number in range(1, 9)))
+    group = {
+        "apiVersion": keys.POD_GROUP_API,
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": namespace},
+        "spec": {"queue": "default-queue", "minMember": 64},
+    }
+    named = {keys.POD_GROUP_ANNOTATION: "g"}
+    await api.create(group)
+    await api.create(*(world.pod(f"p-{i:02}", annotations=named) for i in range(64)))
+    await world.came(WRITERS)
+    await api.delete(path_of("Node", name="n5"))
+    await api.patch(path_of("Node", name="n6"), {"spec": {"unschedulable": True}})
+    others = [world.pod(f"ds-{i}", scheduler="other", nodeName="n7") for i in range(6)]
+    static = world.pod("static-n7", 2, scheduler="default-scheduler", nodeName="n7")
+    await api.create(*others, static)
+    taint = {"key": "broken", "effect": "NoSchedule"}
+    await api.patch(path_of("Node", name="n8"), {"spec": {"taints": [taint]}})
+    await api.create(*(node(f"spare{number}") for number in range(1, 5)))
+    await asyncio.sleep(SETTLED_S)
+    gate.set()
+    places = await world.are_bound(*(f"p-{i:02}" for i in range(64)))
+    ours = Counter(each for name, each in places.items() if name.startswith("p-"))
+    first = {f"n{number}" for number in range(1, 5)}
+    spare = {f"spare{number}" for number in range(1, 5)}
+    assert ours == dict.fromkeys(first | spare, 8)
+    assert world.proxy.count("create", "pods", "binding") == 64  # each pod once
 
 
 @pytest.mark.cluster_slow
-def test_a_namespace_is_deleted_in_the_middle_of_a_fill(
-    cluster: Cluster, namespace: str, tmp_path: Path
+@scenario
+async def test_a_namespace_is_deleted_in_the_middle_of_a_fill(
+    world: World, *, namespace: str
 ) -> None:
-    async def story(world: World) -> None:
-        api = world.api
-        doomed = f"{namespace}-doomed"
-        await api.create_namespace(doomed)
-        gate = world.close_gate(BINDINGS)
-        await api.create(*(node(f"n{number}") for number in range(1, 9)))
-        await api.create(*(pod(f"d-{i}", doomed) for i in range(48)))
-        await world.came(WRITERS)
-        await api.delete(path_of("Namespace", name=doomed))
-        await api.create(*(world.pod(f"p-{i}") for i in range(64)))
-        gate.set()
-        places = await world.are_bound(*(f"p-{i}" for i in range(64)))
-        assert set(Counter(places.values()).values()) == {8}
-
-    play(cluster, namespace, tmp_path, story)
+    api = world.api
+    doomed = f"{namespace}-doomed"
+    await api.create_namespace(doomed)
+    gate = world.close_gate(BINDINGS)
+    await api.create(*(node(f"n{number}") for number in range(1, 9)))
+    await api.create(*(pod(f"d-{i}", doomed) for i in range(48)))
+    await world.came(WRITERS)
+    await api.delete(path_of("Namespace", name=doomed))
+    await api.create(*(world.pod(f"p-{i}") for i in range(64)))
+    gate.set()
+    places = await world.are_bound(*(f"p-{i}" for i in range(64)))
+    assert set(Counter(places.values()).values()) == {8}
 
 
-def test_a_node_that_rejects_a_pod_waits_for_its_group(
-    cluster: Cluster, namespace: str, tmp_path: Path
+@scenario
+async def test_a_node_that_rejects_a_pod_waits_for_its_group(
+    world: World, *, namespace: str
 ) -> None:
-    async def story(world: World) -> None:
-        api = world.api
-        await api.create(node("n1", gpus=1), node("n2", gpus=1))
-        group = {"apiVersion": keys.POD_GROUP_API, "kind": "PodGroup"}
-        for name in ("g", "h"):
-            metadata = {"name": name, "namespace": namespace}
-            spec = {"queue": "default-queue", "minMember": 1}
-            await api.create({**group, "metadata": metadata, "spec": spec})
-        named = {keys.POD_GROUP_ANNOTATION: "g"}
-        await api.create(
-            world.pod("first", annotations={**named, "sim/reject": "OutOfnvidia.com/gpu"})
-        )
-        await world.until("rejected", api.has_phase(namespace, "first", "Failed"))
-        assert (await world.pods())["first"]["spec"]["nodeName"] == "n1"
-        await api.create(world.pod("second", annotations=named))
-        assert (await world.are_bound("second"))["second"] == "n2"
-        await api.create(world.pod("third", annotations=named))
-        await asyncio.sleep(SETTLED_S)
-        await api.create(world.pod("other", annotations={keys.POD_GROUP_ANNOTATION: "h"}))
-        assert (await world.are_bound("other"))["other"] == "n1"  # its room is free
-        assert "third" not in await world.places()
-
-    play(cluster, namespace, tmp_path, story)
+    api = world.api
+    await api.create(node("n1", gpus=1), node("n2", gpus=1))
+    group = {"apiVersion": keys.POD_GROUP_API, "kind": "PodGroup"}
+    for name in ("g", "h"):
+        metadata = {"name": name, "namespace": namespace}
+        spec = {"queue": "default-queue", "minMember": 1}
+        await api.create({**group, "metadata": metadata, "spec": spec})
+    named = {keys.POD_GROUP_ANNOTATION: "g"}
+    await api.create(world.pod("first", annotations={**named, "sim/reject": "OutOfnvidia.com/gpu"}))
+    await world.until("rejected", api.has_phase(namespace, "first", "Failed"))
+    assert (await world.pods())["first"]["spec"]["nodeName"] == "n1"
+    await api.create(world.pod("second", annotations=named))
+    assert (await world.are_bound("second"))["second"] == "n2"
+    await api.create(world.pod("third", annotations=named))
+    await asyncio.sleep(SETTLED_S)
+    await api.create(world.pod("other", annotations={keys.POD_GROUP_ANNOTATION: "h"}))
+    assert (await world.are_bound("other"))["other"] == "n1"  # its room is free
+    assert "third" not in await world.places()
 
 
 # ---- evictions -----------------------------------------------------------------------------------
 
 
 @pytest.mark.cluster_slow
-def test_no_victim_is_evicted_if_one_of_three_may_not_be(
-    cluster: Cluster, namespace: str, tmp_path: Path
+@scenario("--eviction", "evict")
+async def test_no_victim_is_evicted_if_one_of_three_may_not_be(
+    world: World, *, namespace: str
 ) -> None:
-    async def story(world: World) -> None:
-        api = world.api
-        budget = {
-            "apiVersion": "policy/v1",
-            "kind": "PodDisruptionBudget",
-            "metadata": {"name": "keep", "namespace": namespace},
-            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "kept"}}},
-        }
-        await api.create(budget)
-        rich = [
-            world.pod(f"r{i}", queue="rich", labels={"app": "kept"} if i == 1 else {})
-            for i in range(3)
-        ]
-        await world.poor_and_rich(*rich, waits=world.pod("waits", 3, queue="poor"))
-        refused = await world.event("EvictionRefused")
-        assert refused["involvedObject"]["kind"] == "PodGroup"
-        assert refused["involvedObject"]["name"].startswith("pg-waits-")
-        assert refused["message"] == (
-            f"Pod {namespace}/r1 was not evicted: Cannot evict pod as it would violate the pod's"
-            " disruption budget."
-        )
-        tried = world.proxy.count("create", "pods", "eviction")
-        assert tried == 3  # dry run, each once
-        await asyncio.sleep(SETTLED_S)
-        pods = await world.pods()
-        assert [
-            name for name, each in pods.items() if "deletionTimestamp" in each["metadata"]
-        ] == []
-        assert not pods["waits"]["status"].get("nominatedNodeName")
-        assert world.proxy.count("create", "pods", "eviction") == tried
-        await api.delete(world.path("PodDisruptionBudget", "keep"))
-        await world.are_bound("waits")  # it may try again after 10 s
-        assert set(await world.pods()) == {"waits"}
-
-    play(cluster, namespace, tmp_path, story, "--eviction", "evict")
+    api = world.api
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "keep", "namespace": namespace},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "kept"}}},
+    }
+    await api.create(budget)
+    rich = [
+        world.pod(f"r{i}", queue="rich", labels={"app": "kept"} if i == 1 else {}) for i in range(3)
+    ]
+    await world.poor_and_rich(*rich, waits=world.pod("waits", 3, queue="poor"))
+    refused = await world.event("EvictionRefused")
+    assert refused["involvedObject"]["kind"] == "PodGroup"
+    assert refused["involvedObject"]["name"].startswith("pg-waits-")
+    assert refused["message"] == (
+        f"Pod {namespace}/r1 was not evicted: Cannot evict pod as it would violate the pod's"
+        " disruption budget."
+    )
+    tried = world.proxy.count("create", "pods", "eviction")
+    assert tried == 3  # dry run, each once
+    await asyncio.sleep(SETTLED_S)
+    pods = await world.pods()
+    assert [name for name, each in pods.items() if "deletionTimestamp" in each["metadata"]] == []
+    assert not pods["waits"]["status"].get("nominatedNodeName")
+    assert world.proxy.count("create", "pods", "eviction") == tried
+    await api.delete(world.path("PodDisruptionBudget", "keep"))
+    await world.are_bound("waits")  # it may try again after 10 s
+    assert set(await world.pods()) == {"waits"}
 
 
 @pytest.mark.cluster_slow
-def test_no_other_pod_is_evicted_while_a_finalizer_holds_a_victim(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
-    async def story(world: World) -> None:
-        api = world.api
-        rich = [world.pod(f"r{i}", queue="rich") for i in range(3)]
-        for each in rich:
-            each["metadata"]["finalizers"] = ["kai.test/hold"]
-        await world.poor_and_rich(*rich, waits=world.pod("waits", queue="poor"))
+@scenario
+async def test_no_other_pod_is_evicted_while_a_finalizer_holds_a_victim(world: World) -> None:
+    api = world.api
+    rich = [world.pod(f"r{i}", queue="rich") for i in range(3)]
+    for each in rich:
+        each["metadata"]["finalizers"] = ["kai.test/hold"]
+    await world.poor_and_rich(*rich, waits=world.pod("waits", queue="poor"))
 
-        async def leaving() -> list[str]:
-            return [
-                name
-                for name, each in (await world.pods()).items()
-                if "deletionTimestamp" in each["metadata"]
-            ]
+    async def leaving() -> list[str]:
+        return [
+            name
+            for name, each in (await world.pods()).items()
+            if "deletionTimestamp" in each["metadata"]
+        ]
 
-        [victim] = await world.until("a victim", leaving)
+    [victim] = await world.until("a victim", leaving)
 
-        async def nominated() -> str:
-            return str((await world.pods())["waits"]["status"].get("nominatedNodeName") or "")
+    async def nominated() -> str:
+        return str((await world.pods())["waits"]["status"].get("nominatedNodeName") or "")
 
-        await world.until("a promise", nominated)
-        await api.create(world.pod("late", queue="poor"))  # uses none of the promised room
-        await asyncio.sleep(3 * SETTLED_S)
-        assert await leaving() == [victim]
-        assert await nominated() == "n1"
-        await api.patch(world.path("Pod", victim), {"metadata": {"finalizers": None}})
-        assert "late" not in await world.are_bound("waits")
+    await world.until("a promise", nominated)
+    await api.create(world.pod("late", queue="poor"))  # uses none of the promised room
+    await asyncio.sleep(3 * SETTLED_S)
+    assert await leaving() == [victim]
+    assert await nominated() == "n1"
+    await api.patch(world.path("Pod", victim), {"metadata": {"finalizers": None}})
+    assert "late" not in await world.are_bound("waits")
 
-        async def forgotten() -> bool:
-            return await nominated() == ""
+    async def forgotten() -> bool:
+        return await nominated() == ""
 
-        await world.until("the promise is kept, and gone", forgotten)
-
-    play(cluster, namespace, tmp_path, story)
+    await world.until("the promise is kept, and gone", forgotten)
 
 
 # ---- identity ------------------------------------------------------------------------------------
@@ -350,56 +334,46 @@ async def made_again(world: World, name: str) -> tuple[str, str]:
     return before, await world.until("another pod of its name", another)
 
 
-def test_a_pod_recreated_during_its_binding_is_bound_separately(
-    cluster: Cluster, namespace: str, tmp_path: Path
+@scenario
+async def test_a_pod_recreated_during_its_binding_is_bound_separately(
+    world: World, *, namespace: str
 ) -> None:
-    async def story(world: World) -> None:
-        gate = world.close_gate(BINDINGS)
-        await world.api.create(node("n1", gpus=1), stateful_set(namespace))
-        await world.came(1)
-        _, uid = await made_again(world, "ss-0")
-        await world.came(2)  # the second one is decided; the first one is still on its way
-        gate.set()
-        await world.are_bound("ss-0")
-        assert (await world.pods())["ss-0"]["metadata"]["uid"] == uid
+    gate = world.close_gate(BINDINGS)
+    await world.api.create(node("n1", gpus=1), stateful_set(namespace))
+    await world.came(1)
+    _, uid = await made_again(world, "ss-0")
+    await world.came(2)  # the second one is decided; the first one is still on its way
+    gate.set()
+    await world.are_bound("ss-0")
+    assert (await world.pods())["ss-0"]["metadata"]["uid"] == uid
 
-        async def refused() -> set[int]:
-            answers = (
-                each.status for each in world.proxy.requests if each.subresource == "binding"
-            )
-            return set(answers) - {201}
+    async def refused() -> set[int]:
+        answers = (each.status for each in world.proxy.requests if each.subresource == "binding")
+        return set(answers) - {201}
 
-        [answer] = await world.until("the first one has its answer", refused)
-        assert answer in (404, 409)  # it named the deleted pod
-        await world.api.create(world.pod("more"))
-        await asyncio.sleep(SETTLED_S)
-        assert "more" not in await world.places()  # the node is full
-
-    play(cluster, namespace, tmp_path, story)
+    [answer] = await world.until("the first one has its answer", refused)
+    assert answer in (404, 409)  # it named the deleted pod
+    await world.api.create(world.pod("more"))
+    await asyncio.sleep(SETTLED_S)
+    assert "more" not in await world.places()  # the node is full
 
 
-def test_a_pod_recreated_during_its_eviction_is_kept(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
-    async def story(world: World) -> None:
-        api = world.api
-        gate = world.close_gate(DELETIONS)
-        await api.create(
-            queue("top", gpu=1), queue("rich", "top", gpu=0), queue("poor", "top", gpu=1)
-        )
-        await api.create(node("n1", gpus=1), stateful_set(namespace, "rich"))
-        await world.are_bound("ss-0")
-        await world.until("it runs", api.has_phase(namespace, "ss-0", "Running"))
-        await api.create(world.pod("waits", queue="poor"))
-        await world.came(1, "delete", "")
-        _, uid = await made_again(world, "ss-0")
-        gate.set()
-        await world.are_bound("waits")
-        await asyncio.sleep(SETTLED_S)
-        # First, so that a failure shows whether the scheduler deleted the new pod.
-        [code] = {each.status for each in world.proxy.requests if each.verb == "delete"}
-        assert code == 409
-        assert (await world.pods())["ss-0"]["metadata"]["uid"] == uid
-        assert await world.places() == {"waits": "n1"}
-
-    play(cluster, namespace, tmp_path, story)
+@scenario
+async def test_a_pod_recreated_during_its_eviction_is_kept(world: World, *, namespace: str) -> None:
+    api = world.api
+    gate = world.close_gate(DELETIONS)
+    await api.create(queue("top", gpu=1), queue("rich", "top", gpu=0), queue("poor", "top", gpu=1))
+    await api.create(node("n1", gpus=1), stateful_set(namespace, "rich"))
+    await world.are_bound("ss-0")
+    await world.until("it runs", api.has_phase(namespace, "ss-0", "Running"))
+    await api.create(world.pod("waits", queue="poor"))
+    await world.came(1, "delete", "")
+    _, uid = await made_again(world, "ss-0")
+    gate.set()
+    await world.are_bound("waits")
+    await asyncio.sleep(SETTLED_S)
+    # First, so that a failure shows whether the scheduler deleted the new pod.
+    [code] = {each.status for each in world.proxy.requests if each.verb == "delete"}
+    assert code == 409
+    assert (await world.pods())["ss-0"]["metadata"]["uid"] == uid
+    assert await world.places() == {"waits": "n1"}

@@ -28,6 +28,7 @@ from testcluster import (
 )
 from testcluster.running import apply
 
+from fakes.scenarios import scenarios
 from kai.api import webhooks
 from kai.install import admission, manifests, running
 
@@ -142,6 +143,9 @@ def play(
     asyncio.run(run())
 
 
+scenario = scenarios(play, "webhook_cluster", "egress")
+
+
 async def remove(api: Client, namespace: str) -> None:
     """The program first: it would write its Secret again."""
     path = path_of("Deployment", SPACE, ACCOUNT)
@@ -163,16 +167,12 @@ async def remove(api: Client, namespace: str) -> None:
 # ---- verdicts ------------------------------------------------------------------------------------
 
 
-def test_recorded_pods_are_admitted_and_refused_as_by_kai(
-    webhook_cluster: Cluster, egress: Egress
-) -> None:
-    async def story(scene: Scene) -> None:
-        for name in ("06-fractions-on-one-gpu", "07-gpu-memory", "46-init-and-side-containers"):
-            await admitted(scene, name)
-        await refused(scene, "09-invalid-annotations-admission")
-        await refused_kinds(scene, "34-invalid-objects")
-
-    play(webhook_cluster, egress, story, "--as-kai")
+@scenario("--as-kai")
+async def test_recorded_pods_are_admitted_and_refused_as_by_kai(scene: Scene) -> None:
+    for name in ("06-fractions-on-one-gpu", "07-gpu-memory", "46-init-and-side-containers"):
+        await admitted(scene, name)
+    await refused(scene, "09-invalid-annotations-admission")
+    await refused_kinds(scene, "34-invalid-objects")
 
 
 async def admitted(scene: Scene, name: str) -> None:
@@ -227,96 +227,80 @@ async def refused_kinds(scene: Scene, name: str) -> None:
     assert compared >= 10
 
 
-def test_queues_are_checked_against_those_of_the_cluster(
-    webhook_cluster: Cluster, egress: Egress
-) -> None:
-    async def story(scene: Scene) -> None:
-        dept, team = (f"{each}-{scene.namespace}" for each in ("dept", "team"))
-        with pytest.raises(ApiError, match=f"there is no queue {dept}, the parent of"):
-            await scene.api.create(queue(team, dept))
-        await scene.api.create(queue(dept))
-
-        async def is_known() -> bool:
-            return not await scene.refusal(path_of("Queue"), queue(team, dept))
-
-        await scene.machine.until("the parent is known", is_known)
+@scenario
+async def test_queues_are_checked_against_those_of_the_cluster(scene: Scene) -> None:
+    dept, team = (f"{each}-{scene.namespace}" for each in ("dept", "team"))
+    with pytest.raises(ApiError, match=f"there is no queue {dept}, the parent of"):
         await scene.api.create(queue(team, dept))
+    await scene.api.create(queue(dept))
 
-        async def is_in_use() -> bool:
-            try:
-                await scene.api.request(
-                    "DELETE", path_of("Queue", name=dept), parameters={"dryRun": "All"}
-                )
-            except ApiError as error:
-                return f"delete {team} first" in str(error)
-            return False
+    async def is_known() -> bool:
+        return not await scene.refusal(path_of("Queue"), queue(team, dept))
 
-        await scene.machine.until("the queue cannot be deleted", is_in_use)
-        await scene.api.delete(path_of("Queue", name=team))
+    await scene.machine.until("the parent is known", is_known)
+    await scene.api.create(queue(team, dept))
 
-        async def is_free() -> bool:
-            return await scene.api.status_of(scene.api.delete(path_of("Queue", name=dept))) == 200
+    async def is_in_use() -> bool:
+        try:
+            await scene.api.request(
+                "DELETE", path_of("Queue", name=dept), parameters={"dryRun": "All"}
+            )
+        except ApiError as error:
+            return f"delete {team} first" in str(error)
+        return False
 
-        await scene.machine.until("the queue can be deleted", is_free)
+    await scene.machine.until("the queue cannot be deleted", is_in_use)
+    await scene.api.delete(path_of("Queue", name=team))
 
-    play(webhook_cluster, egress, story)
+    async def is_free() -> bool:
+        return await scene.api.status_of(scene.api.delete(path_of("Queue", name=dept))) == 200
+
+    await scene.machine.until("the queue can be deleted", is_free)
 
 
 # ---- while replicas come and go ------------------------------------------------------------------
 
 
-def test_no_pod_is_refused_while_replicas_are_replaced(
-    webhook_cluster: Cluster, egress: Egress
-) -> None:
-    async def story(scene: Scene) -> None:
-        kubectl = scene.cluster.kubectl
-        async with Creating(scene.api, scene.namespace) as creating:
-            for _ in range(2):
-                restart = ("rollout", "restart", f"deployment/{ACCOUNT}", "-n", SPACE)
-                await asyncio.to_thread(kubectl, *restart)
-                status = ("rollout", "status", f"deployment/{ACCOUNT}", "-n", SPACE)
-                await asyncio.to_thread(kubectl, *status, "--timeout=90s")
-        assert creating.made > 30
-        assert creating.refused == []
-        assert creating.unchanged == []
-
-    play(webhook_cluster, egress, story)
+@scenario
+async def test_no_pod_is_refused_while_replicas_are_replaced(scene: Scene) -> None:
+    kubectl = scene.cluster.kubectl
+    async with Creating(scene.api, scene.namespace) as creating:
+        for _ in range(2):
+            restart = ("rollout", "restart", f"deployment/{ACCOUNT}", "-n", SPACE)
+            await asyncio.to_thread(kubectl, *restart)
+            status = ("rollout", "status", f"deployment/{ACCOUNT}", "-n", SPACE)
+            await asyncio.to_thread(kubectl, *status, "--timeout=90s")
+    assert creating.made > 30
+    assert creating.refused == []
+    assert creating.unchanged == []
 
 
-def test_no_pod_is_refused_while_the_api_server_restarts(
-    webhook_cluster: Cluster, egress: Egress
-) -> None:
-    async def story(scene: Scene) -> None:
-        async with Creating(scene.api, scene.namespace, pause_s=0.02) as creating:
-            for _ in range(2):
-                await asyncio.to_thread(scene.cluster.restart, "kube-apiserver", down_s=1)
-                await scene.machine.until("new pods are changed again", scene.answers, 40)
-        assert creating.unanswered > 0
-        # The API server itself refuses its clients until it has read their rights.
-        assert [each for each in creating.refused if "webhook" in each] == []
-        assert creating.unchanged == []
-
-    play(webhook_cluster, egress, story)
+@scenario
+async def test_no_pod_is_refused_while_the_api_server_restarts(scene: Scene) -> None:
+    async with Creating(scene.api, scene.namespace, pause_s=0.02) as creating:
+        for _ in range(2):
+            await asyncio.to_thread(scene.cluster.restart, "kube-apiserver", down_s=1)
+            await scene.machine.until("new pods are changed again", scene.answers, 40)
+    assert creating.unanswered > 0
+    # The API server itself refuses its clients until it has read their rights.
+    assert [each for each in creating.refused if "webhook" in each] == []
+    assert creating.unchanged == []
 
 
-def test_without_a_replica_only_pods_of_kai_are_refused(
-    webhook_cluster: Cluster, egress: Egress
-) -> None:
-    async def story(scene: Scene) -> None:
-        scale = ("scale", f"deployment/{ACCOUNT}", "-n", SPACE)
-        await asyncio.to_thread(scene.cluster.kubectl, *scale, "--replicas=0")
+@scenario
+async def test_without_a_replica_only_pods_of_kai_are_refused(scene: Scene) -> None:
+    scale = ("scale", f"deployment/{ACCOUNT}", "-n", SPACE)
+    await asyncio.to_thread(scene.cluster.kubectl, *scale, "--replicas=0")
 
-        async def is_closed() -> bool:
-            path = path_of("Pod", scene.namespace)
-            why = await scene.refusal(path, pod("ours", scene.namespace, 0))
-            return "failed calling webhook" in why
+    async def is_closed() -> bool:
+        path = path_of("Pod", scene.namespace)
+        why = await scene.refusal(path, pod("ours", scene.namespace, 0))
+        return "failed calling webhook" in why
 
-        await scene.machine.until("pods of kai are refused", is_closed, 40)
-        await scene.create("theirs", HALF, scheduler="default-scheduler")
-        await asyncio.to_thread(scene.cluster.kubectl, *scale, "--replicas=2")
-        await scene.machine.until("new pods are changed again", scene.answers, 40)
-
-    play(webhook_cluster, egress, story)
+    await scene.machine.until("pods of kai are refused", is_closed, 40)
+    await scene.create("theirs", HALF, scheduler="default-scheduler")
+    await asyncio.to_thread(scene.cluster.kubectl, *scale, "--replicas=2")
+    await scene.machine.until("new pods are changed again", scene.answers, 40)
 
 
 def test_kais_certificate_is_adopted(webhook_cluster: Cluster, egress: Egress) -> None:
@@ -343,24 +327,24 @@ def test_kais_certificate_is_adopted(webhook_cluster: Cluster, egress: Egress) -
 
 
 @pytest.mark.cluster_slow
-def test_no_pod_is_refused_while_certificates_rotate_and_the_server_restarts(
-    webhook_cluster: Cluster, egress: Egress
+@scenario("--certificate-days", str(6 / 1440))
+async def test_no_pod_is_refused_while_certificates_rotate_and_the_server_restarts(
+    scene: Scene,
 ) -> None:
-    async def story(scene: Scene) -> None:
-        (first,) = await scene.bundles()
-        seen = [first]
-        async with Creating(scene.api, scene.namespace) as creating:
+    (first,) = await scene.bundles()
+    seen = [first]
+    async with Creating(scene.api, scene.namespace) as creating:
 
-            async def has_rotated() -> bool:
-                found = await scene.bundles()
-                seen.extend(each for each in found if each not in seen)
-                return len(seen) >= 3 and seen[-1].count(b"BEGIN CERTIFICATE") == 1
+        async def has_rotated() -> bool:
+            found = await scene.bundles()
+            seen.extend(each for each in found if each not in seen)
+            return len(seen) >= 3 and seen[-1].count(b"BEGIN CERTIFICATE") == 1
 
-            await scene.machine.until("the first certificate is replaced", has_rotated, 900)
-        assert creating.made > 100
-        assert creating.refused == []
-        assert creating.unchanged == []
-        assert re.search(b"BEGIN CERTIFICATE.*BEGIN CERTIFICATE", seen[1], re.DOTALL)
+        await scene.machine.until("the first certificate is replaced", has_rotated, 900)
+    assert creating.made > 100
+    assert creating.refused == []
+    assert creating.unchanged == []
+    assert re.search(b"BEGIN CERTIFICATE.*BEGIN CERTIFICATE", seen[1], re.DOTALL)
 
-    # A day is too long for a test: a third of six minutes is left after four.
-    play(webhook_cluster, egress, story, "--certificate-days", str(6 / 1440))
+
+# A day is too long for a test: a third of six minutes is left after four.

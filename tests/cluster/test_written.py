@@ -9,6 +9,7 @@ import pytest
 from testcluster import ApiError, Client, Cluster, Object, node, path_of, pod
 
 import kai
+from fakes.scenarios import scenarios
 from kai.api.writes import Outcome, Result, Write
 from kai.controllers import status
 from kai.controllers.verdicts import (
@@ -146,6 +147,9 @@ def scene(installed: Cluster, namespace: str, act: Callable[[Live], Awaitable[No
     asyncio.run(run())
 
 
+scenario = scenarios(scene, "installed", "namespace")
+
+
 GANG = {"pod-group-name": "gang"}
 
 
@@ -160,63 +164,59 @@ async def ready(live: Live, *names: str) -> None:
     await live.api.ready_nodes(len(names))
 
 
-def test_a_gang_waits_and_then_starts(installed: Cluster, namespace: str) -> None:
-    async def act(live: Live) -> None:
-        await ready(live, "n0")
-        await gang(live, 2)
-        await live.decide()
-        [entry] = live.objects["PodGroup", "gang"]["status"]["schedulingConditions"]
-        assert (entry["nodePool"], entry["transitionID"]) == ("default", "1")
-        assert entry["message"].startswith("PodSchedulingErrors: Resources were found for 1 pods")
-        for name in ("w-0", "w-1"):
-            condition = live.condition(name)
-            assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
-        assert sorted({reason for reason, _ in live.events}) == ["Unschedulable"]
-        version = live.objects["Pod", "w-0"]["metadata"]["resourceVersion"]
-        await live.decide()
-        assert live.objects["Pod", "w-0"]["metadata"]["resourceVersion"] == version
+@scenario
+async def test_a_gang_waits_and_then_starts(live: Live) -> None:
+    await ready(live, "n0")
+    await gang(live, 2)
+    await live.decide()
+    [entry] = live.objects["PodGroup", "gang"]["status"]["schedulingConditions"]
+    assert (entry["nodePool"], entry["transitionID"]) == ("default", "1")
+    assert entry["message"].startswith("PodSchedulingErrors: Resources were found for 1 pods")
+    for name in ("w-0", "w-1"):
+        condition = live.condition(name)
+        assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
+    assert sorted({reason for reason, _ in live.events}) == ["Unschedulable"]
+    version = live.objects["Pod", "w-0"]["metadata"]["resourceVersion"]
+    await live.decide()
+    assert live.objects["Pod", "w-0"]["metadata"]["resourceVersion"] == version
 
-        await live.api.create(node("n1"))
-        await live.api.ready_nodes(2)
-        plan = await live.decide()
-        found = live.objects["PodGroup", "gang"]
-        assert "schedulingConditions" not in found.get("status", {})
-        assert "kai.scheduler/last-start-timestamp" in found["metadata"]["annotations"]
-        for bind in plan.decisions:
-            name = bind.pod.split("/")[1]
-            uid = live.objects["Pod", name]["metadata"]["uid"]
-            await send(live.api, binding(bind.pod, uid, bind.node))  # type: ignore[union-attr]
-            await live.look()
-            done = live.verdicts.bound(live.now, bind.pod, bind.node, live)  # type: ignore[union-attr]
-            await live.carry_out(done)
-            assert live.objects["Pod", name]["spec"]["nodeName"] == bind.node  # type: ignore[union-attr]
-            assert live.condition(name)["status"] == "True"
-            assert live.condition(name, "PodBound")["reason"] == "Bound"
-        assert [reason for reason, _ in live.events[-4:]] == ["Scheduled", "Bound"] * 2
-
-    scene(installed, namespace, act)
-
-
-def test_a_condition_of_an_earlier_try_is_removed(installed: Cluster, namespace: str) -> None:
-    async def act(live: Live) -> None:
-        await ready(live, "n0")
-        await gang(live, 2)
+    await live.api.create(node("n1"))
+    await live.api.ready_nodes(2)
+    plan = await live.decide()
+    found = live.objects["PodGroup", "gang"]
+    assert "schedulingConditions" not in found.get("status", {})
+    assert "kai.scheduler/last-start-timestamp" in found["metadata"]["annotations"]
+    for bind in plan.decisions:
+        name = bind.pod.split("/")[1]
+        uid = live.objects["Pod", name]["metadata"]["uid"]
+        await send(live.api, binding(bind.pod, uid, bind.node))  # type: ignore[union-attr]
         await live.look()
-        name = f"{namespace}/w-0"
-        await live.api.patch(
-            path("Pod", namespace, "w-0", "status"),
-            {"status": {"conditions": [{"type": "PodBound", "status": "False"}]}},
-            CONTENT["strategic"],
-        )
-        await live.look()
-        failed = live.verdicts.binding_failed(live.now, name, "n0", "node is gone", live)
-        await live.carry_out(failed)
-        assert live.condition("w-0")["reason"] == "BindingError"
-        await live.decide()
-        assert live.condition("w-0")["reason"] == "Unschedulable"
-        assert live.condition("w-0", "PodBound") == {}
+        done = live.verdicts.bound(live.now, bind.pod, bind.node, live)  # type: ignore[union-attr]
+        await live.carry_out(done)
+        assert live.objects["Pod", name]["spec"]["nodeName"] == bind.node  # type: ignore[union-attr]
+        assert live.condition(name)["status"] == "True"
+        assert live.condition(name, "PodBound")["reason"] == "Bound"
+    assert [reason for reason, _ in live.events[-4:]] == ["Scheduled", "Bound"] * 2
 
-    scene(installed, namespace, act)
+
+@scenario
+async def test_a_condition_of_an_earlier_try_is_removed(live: Live, *, namespace: str) -> None:
+    await ready(live, "n0")
+    await gang(live, 2)
+    await live.look()
+    name = f"{namespace}/w-0"
+    await live.api.patch(
+        path("Pod", namespace, "w-0", "status"),
+        {"status": {"conditions": [{"type": "PodBound", "status": "False"}]}},
+        CONTENT["strategic"],
+    )
+    await live.look()
+    failed = live.verdicts.binding_failed(live.now, name, "n0", "node is gone", live)
+    await live.carry_out(failed)
+    assert live.condition("w-0")["reason"] == "BindingError"
+    await live.decide()
+    assert live.condition("w-0")["reason"] == "Unschedulable"
+    assert live.condition("w-0", "PodBound") == {}
 
 
 def test_a_nominated_node_is_set_and_cleared(installed: Cluster, namespace: str) -> None:
@@ -263,43 +263,41 @@ def test_a_write_for_a_recreated_pod_is_refused(installed: Cluster, namespace: s
     scene(installed, namespace, act)
 
 
-def test_amounts_of_groups_and_queues_are_accepted_and_removed(
-    installed: Cluster, namespace: str
+@scenario
+async def test_amounts_of_groups_and_queues_are_accepted_and_removed(
+    live: Live, *, namespace: str
 ) -> None:
-    async def act(live: Live) -> None:
-        await live.api.post(path("PodGroup", namespace), group("gang", namespace, 1))
-        request = {"cpu": "100m", "memory": "64Mi", "nvidia.com/gpu": "1"}
-        for sums in (status.Sums(request, request), status.Sums({"cpu": "100m"}), status.Sums()):
-            await live.look()
-            there = live.objects["PodGroup", "gang"].get("status", {}).get("resourcesStatus")
-            write = status.pod_group_write(f"{namespace}/gang", sums, there)
-            assert write is not None
-            await send(live.api, write)
-            await live.look()
-            there = live.objects["PodGroup", "gang"]["status"]["resourcesStatus"]
-            assert there == {
-                name: amounts
-                for name, amounts in (("requested", sums.requested), ("allocated", sums.allocated))
-                if amounts
-            }
-            assert status.pod_group_write(f"{namespace}/gang", sums, there) is None
+    await live.api.post(path("PodGroup", namespace), group("gang", namespace, 1))
+    request = {"cpu": "100m", "memory": "64Mi", "nvidia.com/gpu": "1"}
+    for sums in (status.Sums(request, request), status.Sums({"cpu": "100m"}), status.Sums()):
+        await live.look()
+        there = live.objects["PodGroup", "gang"].get("status", {}).get("resourcesStatus")
+        write = status.pod_group_write(f"{namespace}/gang", sums, there)
+        assert write is not None
+        await send(live.api, write)
+        await live.look()
+        there = live.objects["PodGroup", "gang"]["status"]["resourcesStatus"]
+        assert there == {
+            name: amounts
+            for name, amounts in (("requested", sums.requested), ("allocated", sums.allocated))
+            if amounts
+        }
+        assert status.pod_group_write(f"{namespace}/gang", sums, there) is None
 
-            facts = {
-                name: status.QueueFacts(
-                    name, each["spec"].get("parentQueue", ""), status=each.get("status", {})
-                )
-                for (kind, name), each in live.objects.items()
-                if kind == "Queue"
-            }
-            for name, found in status.queue_sums(facts, {"default-queue": sums}).items():
-                if write := status.queue_write(name, *found, facts[name].status):
-                    await send(live.api, write)
-            await live.look()
-            parent = live.objects["Queue", "default-parent-queue"]["status"]
-            assert parent["childQueues"] == ["default-queue"]
-            assert parent.get("requested", {}) == sums.requested
-
-    scene(installed, namespace, act)
+        facts = {
+            name: status.QueueFacts(
+                name, each["spec"].get("parentQueue", ""), status=each.get("status", {})
+            )
+            for (kind, name), each in live.objects.items()
+            if kind == "Queue"
+        }
+        for name, found in status.queue_sums(facts, {"default-queue": sums}).items():
+            if write := status.queue_write(name, *found, facts[name].status):
+                await send(live.api, write)
+        await live.look()
+        parent = live.objects["Queue", "default-parent-queue"]["status"]
+        assert parent["childQueues"] == ["default-queue"]
+        assert parent.get("requested", {}) == sums.requested
 
 
 def test_an_eviction_deletes_only_the_pod_with_its_uid(installed: Cluster, namespace: str) -> None:

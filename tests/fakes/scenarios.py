@@ -1,26 +1,45 @@
 """Tests that are coroutines.
 
-scenario = scenarios(run)      # run(story, **options) gives a story its argument
+scenario = scenarios(play, "cluster")    # play(cluster, story, *arguments, **options)
 
-@scenario(number=1)
-async def test_the_first_candidate_leads(leases: Leases) -> None: ...
+@scenario(seconds=9)
+async def test_pods_are_bound(scene: Scene, *, mode: str) -> None: ...
+
+The first parameters come from `play`, those after `*` from pytest, like `cluster`.
 """
 
+import asyncio
 from collections.abc import Callable
+from functools import partial, wraps
+from inspect import Parameter, Signature, signature
 from typing import Any
 
 Story = Callable[..., Any]
 
 
-def scenarios(run: Callable[..., object]) -> Callable[..., Any]:
-    def scenario(story: Story | None = None, **options: Any) -> Any:
-        def decorate(story: Story) -> Callable[[], None]:
-            def test() -> None:
-                run(story, **options)
+def scenarios(run: Callable[..., object], *fixtures: str) -> Callable[..., Any]:
+    def scenario(*arguments: Any, **options: Any) -> Any:
+        def decorate(story: Story) -> Callable[..., None]:
+            every = signature(story).parameters.values()
+            own = [each.name for each in every if each.kind is Parameter.KEYWORD_ONLY]
 
-            test.__doc__ = story.__doc__
+            @wraps(story)
+            def test(**given: Any) -> None:
+                chosen = partial(story, **{name: given[name] for name in own})
+                run(*(given[name] for name in fixtures), chosen, *arguments, **options)
+
+            names = dict.fromkeys((*fixtures, *own))
+            parameters = [Parameter(name, Parameter.KEYWORD_ONLY) for name in names]
+            test.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
             return test
 
-        return decorate if story is None else decorate(story)
+        if len(arguments) == 1 and callable(arguments[0]):
+            [story], arguments = arguments, ()
+            return decorate(story)
+        return decorate
 
     return scenario
+
+
+in_a_loop = scenarios(lambda story: asyncio.run(story()))
+"""A test without a scene of its own."""
