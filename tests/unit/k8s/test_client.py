@@ -354,59 +354,49 @@ def test_a_refused_token_is_read_again(tmp_path: Path) -> None:
     assert run(scenario).result is Result.DONE
 
 
-def test_an_unchanged_token_is_tried_once(tmp_path: Path) -> None:
-    async def scenario(api: FakeApi) -> None:
-        api.on("GET", POD, status(401, message="Unauthorized"))
-        async with api.client(name="ann", token="wrong") as client:
-            with pytest.raises(kai.RefusedError, match=r"credentials of ann \(test\): Unauth"):
-                await client.get("Pod", "team", "train-0")
-        assert len(api.seen) == 1
-
-    run(scenario)
-
-
-def test_a_token_file_is_read_again_every_minute(tmp_path: Path) -> None:
-    file, clock = tmp_path / "token", QuickClock()
-    file.write_text("one")
-
-    async def scenario(api: FakeApi) -> None:
-        api.on("GET", POD, ok())
-        async with api.client(clock, token_file=file) as client:
-            for token in ("one", "two", "two"):
-                await client.get("Pod", "team", "train-0")
-                assert api.seen[-1].headers["Authorization"] == f"Bearer {token}"
-                file.write_text("two")
-                clock.now += 61
-            assert len(api.seen) == 3
-
-    run(scenario)
-
-
-def test_a_token_file_may_be_missing_for_a_moment(tmp_path: Path) -> None:
-    file, clock = tmp_path / "token", QuickClock()
-    file.write_text("one")
-
-    async def scenario(api: FakeApi) -> None:
-        api.on("GET", POD, ok())
-        async with api.client(clock, token_file=file) as client:
+@scenario
+async def test_an_unchanged_token_is_tried_once(api: FakeApi, *, tmp_path: Path) -> None:
+    api.on("GET", POD, status(401, message="Unauthorized"))
+    async with api.client(name="ann", token="wrong") as client:
+        with pytest.raises(kai.RefusedError, match=r"credentials of ann \(test\): Unauth"):
             await client.get("Pod", "team", "train-0")
-            file.unlink()
+    assert len(api.seen) == 1
+
+
+@scenario
+async def test_a_token_file_is_read_again_every_minute(api: FakeApi, *, tmp_path: Path) -> None:
+    file, clock = tmp_path / "token", QuickClock()
+    file.write_text("one")
+    api.on("GET", POD, ok())
+    async with api.client(clock, token_file=file) as client:
+        for token in ("one", "two", "two"):
+            await client.get("Pod", "team", "train-0")
+            assert api.seen[-1].headers["Authorization"] == f"Bearer {token}"
+            file.write_text("two")
             clock.now += 61
-            await client.get("Pod", "team", "train-0")
-            assert api.seen[-1].headers["Authorization"] == "Bearer one"
-
-    run(scenario)
+        assert len(api.seen) == 3
 
 
-def test_requests_go_through_the_proxy(tmp_path: Path) -> None:
-    async def scenario(proxy: FakeApi) -> None:
-        proxy.on("GET", POD, ok())
-        access = Access(server="http://api.example.test:8080", source="test", proxy=proxy.url)
-        async with Client(access) as client:
-            assert await client.get("Pod", "team", "train-0") is not None
-        assert proxy.seen[0].headers["Host"] == "api.example.test:8080"
+@scenario
+async def test_a_token_file_may_be_missing_for_a_moment(api: FakeApi, *, tmp_path: Path) -> None:
+    file, clock = tmp_path / "token", QuickClock()
+    file.write_text("one")
+    api.on("GET", POD, ok())
+    async with api.client(clock, token_file=file) as client:
+        await client.get("Pod", "team", "train-0")
+        file.unlink()
+        clock.now += 61
+        await client.get("Pod", "team", "train-0")
+        assert api.seen[-1].headers["Authorization"] == "Bearer one"
 
-    run(scenario)
+
+@scenario
+async def test_requests_go_through_the_proxy(proxy: FakeApi, *, tmp_path: Path) -> None:
+    proxy.on("GET", POD, ok())
+    access = Access(server="http://api.example.test:8080", source="test", proxy=proxy.url)
+    async with Client(access) as client:
+        assert await client.get("Pod", "team", "train-0") is not None
+    assert proxy.seen[0].headers["Host"] == "api.example.test:8080"
 
 
 def test_a_missing_certificate_authority_is_an_invalid_kubeconfig(tmp_path: Path) -> None:
@@ -472,52 +462,44 @@ async def test_a_right_that_is_missing_is_named(api: FakeApi) -> None:
         assert raised.value.status == 403
 
 
-def test_ages_use_the_servers_clock() -> None:
+@scenario
+async def test_ages_use_the_servers_clock(api: FakeApi) -> None:
     clock = QuickClock()
-
-    async def scenario(api: FakeApi) -> None:
-        api.on("GET", POD, ok({}, Date="Tue, 24 Nov 2026 00:00:00 GMT"))
-        async with api.client(clock) as client:
-            assert client.server_time() == clock.wall()
-            await client.get("Pod", "team", "train-0")
-            clock.now += 60
-            assert client.server_time() == 1795478400 + 60.5
-
-    run(scenario)
+    api.on("GET", POD, ok({}, Date="Tue, 24 Nov 2026 00:00:00 GMT"))
+    async with api.client(clock) as client:
+        assert client.server_time() == clock.wall()
+        await client.get("Pod", "team", "train-0")
+        clock.now += 60
+        assert client.server_time() == 1795478400 + 60.5
 
 
 @pytest.mark.parametrize("odd", ["Tue, 24 Nov 2026 02:00:00 GMT", "yesterday", "", "0"])
-def test_an_odd_date_of_one_answer_does_not_count(odd: str) -> None:
+@scenario
+async def test_an_odd_date_of_one_answer_does_not_count(api: FakeApi, *, odd: str) -> None:
     clock = QuickClock()
-
-    async def scenario(api: FakeApi) -> None:
-        api.on("GET", POD, ok({}, Date="Tue, 24 Nov 2026 00:00:00 GMT"))
-        async with api.client(clock) as client:
-            await client.get("Pod", "team", "train-0")
-            before = client.server_time() - clock.now
-            api.on("GET", POD, ok({}, Date=odd))
-            clock.now += 10
-            await client.get("Pod", "team", "train-0")
-            await client.ask_time()
-            assert client.server_time() - clock.now == before
-            assert client.moment().now_ns == int((before + clock.now) * 1e9)
-
-    run(scenario)
+    api.on("GET", POD, ok({}, Date="Tue, 24 Nov 2026 00:00:00 GMT"))
+    async with api.client(clock) as client:
+        await client.get("Pod", "team", "train-0")
+        before = client.server_time() - clock.now
+        api.on("GET", POD, ok({}, Date=odd))
+        clock.now += 10
+        await client.get("Pod", "team", "train-0")
+        await client.ask_time()
+        assert client.server_time() - clock.now == before
+        assert client.moment().now_ns == int((before + clock.now) * 1e9)
 
 
-def test_another_http_server_is_not_an_api_server(tmp_path: Path) -> None:
-    async def scenario(api: FakeApi) -> None:
-        file = tmp_path / "config"
-        cluster = f"{{name: c, cluster: {{server: '{api.url}'}}}}"
-        context = "{name: x, context: {cluster: c}}"
-        file.write_text(f"current-context: x\ncontexts: [{context}]\nclusters: [{cluster}]\n")
-        async with await Client.connect(file) as client:
-            assert client.version == "v1.36.3"
-        api.on("GET", "/version", ok(["hello"]))
-        with pytest.raises(kai.UnreachableError, match="is not a Kubernetes API server"):
-            await Client.connect(file)
-        api.on("GET", "/version", status(401, message="Unauthorized"))
-        with pytest.raises(kai.RefusedError, match="refuses the credentials"):
-            await Client.connect(file)
-
-    run(scenario)
+@scenario
+async def test_another_http_server_is_not_an_api_server(api: FakeApi, *, tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    cluster = f"{{name: c, cluster: {{server: '{api.url}'}}}}"
+    context = "{name: x, context: {cluster: c}}"
+    file.write_text(f"current-context: x\ncontexts: [{context}]\nclusters: [{cluster}]\n")
+    async with await Client.connect(file) as client:
+        assert client.version == "v1.36.3"
+    api.on("GET", "/version", ok(["hello"]))
+    with pytest.raises(kai.UnreachableError, match="is not a Kubernetes API server"):
+        await Client.connect(file)
+    api.on("GET", "/version", status(401, message="Unauthorized"))
+    with pytest.raises(kai.RefusedError, match="refuses the credentials"):
+        await Client.connect(file)

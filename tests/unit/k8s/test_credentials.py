@@ -14,6 +14,7 @@ import pytest
 import kai
 from fakes.clock import QuickClock
 from fakes.http_server import FakeApi, ok, status
+from fakes.scenarios import in_a_loop
 from kai.api.times import to_text
 from kai.k8s.certificates import use_certificate
 from kai.k8s.client import Client
@@ -68,40 +69,34 @@ def test_a_plugin_gets_its_variables_and_cluster(tmp_path: Path) -> None:
     assert received["spec"]["interactive"] is False
 
 
-def test_a_token_is_used_until_it_expires(tmp_path: Path) -> None:
+@in_a_loop
+async def test_a_token_is_used_until_it_expires(*, tmp_path: Path) -> None:
     clock = QuickClock()
     until = to_text(int(clock.wall() + 600) * 1_000_000_000)
     wanted = plugin(tmp_path, {"token": "tNUMBER", "expirationTimestamp": until})
-
-    async def main() -> None:
-        credentials = Credentials(access(wanted), clock)
-        tokens = []
-        for later in (0, 590, 20):
-            clock.now += later
-            if credentials.due:
-                await credentials.refresh()
-            tokens.append(dict(credentials.headers)["Authorization"])
-        assert tokens == ["Bearer t1", "Bearer t1", "Bearer t2"]
-
-    asyncio.run(main())
+    credentials = Credentials(access(wanted), clock)
+    tokens = []
+    for later in (0, 590, 20):
+        clock.now += later
+        if credentials.due:
+            await credentials.refresh()
+        tokens.append(dict(credentials.headers)["Authorization"])
+    assert tokens == ["Bearer t1", "Bearer t1", "Bearer t2"]
 
 
-def test_many_refusals_at_once_run_the_plugin_once(tmp_path: Path) -> None:
+@in_a_loop
+async def test_many_refusals_at_once_run_the_plugin_once(*, tmp_path: Path) -> None:
     wanted = plugin(tmp_path, {"token": "tNUMBER"})
+    async with FakeApi() as api:
 
-    async def main() -> None:
-        async with FakeApi() as api:
+        async def check(request: Any) -> Any:
+            known = request.headers["Authorization"] == "Bearer t2"
+            return await (ok() if known else status(401))(request)
 
-            async def check(request: Any) -> Any:
-                known = request.headers["Authorization"] == "Bearer t2"
-                return await (ok() if known else status(401))(request)
-
-            api.on("GET", "/api/v1/namespaces/team/pods/a", check)
-            async with api.client(plugin=wanted) as client:
-                await asyncio.gather(*(client.get("Pod", "team", "a") for _ in range(10)))
-        assert len(calls(tmp_path)) == 2
-
-    asyncio.run(main())
+        api.on("GET", "/api/v1/namespaces/team/pods/a", check)
+        async with api.client(plugin=wanted) as client:
+            await asyncio.gather(*(client.get("Pod", "team", "a") for _ in range(10)))
+    assert len(calls(tmp_path)) == 2
 
 
 def printing(text: str, code: int = 0) -> tuple[str, ...]:
@@ -210,7 +205,8 @@ def test_a_certificate_of_another_authority_is_refused(pki: Path) -> None:
     over_tls(pki, authority=other, insecure=True)
 
 
-def test_encrypted_connections_go_through_a_proxy(pki: Path) -> None:
+@in_a_loop
+async def test_encrypted_connections_go_through_a_proxy(*, pki: Path) -> None:
     received = list[bytes]()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -226,28 +222,25 @@ def test_encrypted_connections_go_through_a_proxy(pki: Path) -> None:
             writer.write(data)
         writer.close()
 
-    async def main() -> None:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(pki / "server.crt", pki / "server.key")
-        proxy = await asyncio.start_server(serve, "127.0.0.1", 0)
-        port = proxy.sockets[0].getsockname()[1]
-        async with FakeApi(tls=context) as api:
-            api.on("GET", "/api/v1/nodes/n", ok())
-            access = Access(
-                server=api.url,
-                source="test",
-                authority=Material(file=pki / "ca.crt"),
-                server_name="kubernetes.test",
-                proxy=f"http://ann:secret@127.0.0.1:{port}",
-            )
-            async with Client(access) as client:
-                assert await client.get("Node", "", "n") is not None
-        proxy.close()
-        await proxy.wait_closed()
-        assert received[0].startswith(f"CONNECT 127.0.0.1:{api.port} ".encode())
-        assert b"Proxy-Authorization: Basic YW5uOnNlY3JldA==" in received[0]
-
-    asyncio.run(main())
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(pki / "server.crt", pki / "server.key")
+    proxy = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = proxy.sockets[0].getsockname()[1]
+    async with FakeApi(tls=context) as api:
+        api.on("GET", "/api/v1/nodes/n", ok())
+        access = Access(
+            server=api.url,
+            source="test",
+            authority=Material(file=pki / "ca.crt"),
+            server_name="kubernetes.test",
+            proxy=f"http://ann:secret@127.0.0.1:{port}",
+        )
+        async with Client(access) as client:
+            assert await client.get("Node", "", "n") is not None
+    proxy.close()
+    await proxy.wait_closed()
+    assert received[0].startswith(f"CONNECT 127.0.0.1:{api.port} ".encode())
+    assert b"Proxy-Authorization: Basic YW5uOnNlY3JldA==" in received[0]
 
 
 def test_invalid_certificates_are_named(pki: Path) -> None:

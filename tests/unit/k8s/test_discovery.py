@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from fakes.clock import QuickClock
+from fakes.scenarios import in_a_loop
 from kai.api.resources import Resource
 from kai.k8s.discovery import Discovery
 
@@ -67,13 +68,10 @@ def test_a_known_kind_is_found_with_the_version_of_the_server() -> None:
     assert asyncio.run(Server().discovery.served("RayJob")) is None
 
 
-def test_answers_are_cached_for_a_minute() -> None:
+@in_a_loop
+async def test_answers_are_cached_for_a_minute() -> None:
     server = Server()
-
-    async def main() -> None:
-        for later, calls in ((0, 1), (50, 1), (20, 2)):
-            server.clock.now += later
-            await server.discovery.find("Job", "batch/v1")
-            assert len(server.calls) == calls
-
-    asyncio.run(main())
+    for later, calls in ((0, 1), (50, 1), (20, 2)):
+        server.clock.now += later
+        await server.discovery.find("Job", "batch/v1")
+        assert len(server.calls) == calls

@@ -10,6 +10,7 @@ import pytest
 import kai
 from fakes.clock import QuickClock, until
 from fakes.http_server import FakeApi, disconnect, ok, page, raw
+from fakes.scenarios import scenarios
 from kai.api.writes import Lane, Outcome, Read, Result, Write
 from kai.k8s.answers import looks_whole, whole
 from kai.k8s.client import TRIES
@@ -54,6 +55,9 @@ def run(scenario: Scenario) -> None:
     asyncio.run(main())
 
 
+scenario = scenarios(run)
+
+
 def write(verb: Any = "patch", subresource: str = "") -> Write:
     return Write(Lane.BINDING, verb, "Pod", "team", "p", {"a": 1}, subresource)
 
@@ -64,60 +68,57 @@ def send(client: Any, what: Write) -> Awaitable[Outcome]:
 
 
 @odd
-def test_a_read_is_repeated_until_the_object_comes(body: bytes) -> None:
-    async def scenario(api: FakeApi, client: Any) -> None:
-        api.on("GET", POD, raw(body), raw(body), ok())
-        assert json.loads(await client.get("Pod", "team", "p"))["metadata"]["name"] == "p"
-        assert client.unanswered == 2
-
-    run(scenario)
+@scenario
+async def test_a_read_is_repeated_until_the_object_comes(
+    api: FakeApi, client: Any, *, body: bytes
+) -> None:
+    api.on("GET", POD, raw(body), raw(body), ok())
+    assert json.loads(await client.get("Pod", "team", "p"))["metadata"]["name"] == "p"
+    assert client.unanswered == 2
 
 
 @odd
-def test_a_read_that_brings_nothing_else_fails_as_if_no_answer_came(body: bytes) -> None:
-    async def scenario(api: FakeApi, client: Any) -> None:
-        api.on("GET", POD, raw(body))
-        with pytest.raises(kai.UnreachableError, match="the answer is no Pod: "):
-            await client.get("Pod", "team", "p")
-        assert len(api.seen) == TRIES
-
-    run(scenario)
+@scenario
+async def test_a_read_that_brings_nothing_else_fails_as_if_no_answer_came(
+    api: FakeApi, client: Any, *, body: bytes
+) -> None:
+    api.on("GET", POD, raw(body))
+    with pytest.raises(kai.UnreachableError, match="the answer is no Pod: "):
+        await client.get("Pod", "team", "p")
+    assert len(api.seen) == TRIES
 
 
 @odd_list
-def test_a_list_is_repeated_until_all_of_it_comes(body: bytes) -> None:
-    async def scenario(api: FakeApi, client: Any) -> None:
-        api.on("GET", "/api/v1/namespaces/team/pods", raw(body), page(["a"], 9))
-        found = await client.find(Read("Pod", "team", selector="x=y"))
-        assert [each["metadata"]["name"] for each in found] == ["a"]
-
-    run(scenario)
+@scenario
+async def test_a_list_is_repeated_until_all_of_it_comes(
+    api: FakeApi, client: Any, *, body: bytes
+) -> None:
+    api.on("GET", "/api/v1/namespaces/team/pods", raw(body), page(["a"], 9))
+    found = await client.find(Read("Pod", "team", selector="x=y"))
+    assert [each["metadata"]["name"] for each in found] == ["a"]
 
 
 @odd
-def test_a_patch_is_repeated_and_a_binding_is_read(body: bytes) -> None:
+@scenario
+async def test_a_patch_is_repeated_and_a_binding_is_read(
+    api: FakeApi, client: Any, *, body: bytes
+) -> None:
     """A patch may be sent twice; a binding may have been carried out."""
-
-    async def scenario(api: FakeApi, client: Any) -> None:
-        api.on("PATCH", POD, raw(body), ok())
-        assert (await send(client, write())).result is Result.DONE
-        api.on("POST", f"{POD}/binding", raw(body, 201))
-        lost = await send(client, write("create", "binding"))
-        assert lost.result is Result.LOST
-        assert "the answer is no Status: " in lost.message
-        assert api.paths("POST") == [f"{POD}/binding"]
-
-    run(scenario)
+    api.on("PATCH", POD, raw(body), ok())
+    assert (await send(client, write())).result is Result.DONE
+    api.on("POST", f"{POD}/binding", raw(body, 201))
+    lost = await send(client, write("create", "binding"))
+    assert lost.result is Result.LOST
+    assert "the answer is no Status: " in lost.message
+    assert api.paths("POST") == [f"{POD}/binding"]
 
 
 @odd
-def test_a_deletion_is_repeated(body: bytes) -> None:
-    async def scenario(api: FakeApi, client: Any) -> None:
-        api.on("DELETE", POD, raw(body), ok())
-        assert (await send(client, write("delete"))).result is Result.DONE
-        assert len(api.paths("DELETE")) == 2
-
-    run(scenario)
+@scenario
+async def test_a_deletion_is_repeated(api: FakeApi, client: Any, *, body: bytes) -> None:
+    api.on("DELETE", POD, raw(body), ok())
+    assert (await send(client, write("delete"))).result is Result.DONE
+    assert len(api.paths("DELETE")) == 2
 
 
 def test_the_answers_of_a_server_are_whole() -> None:
@@ -136,70 +137,67 @@ def test_the_quick_look_accepts_nothing_else() -> None:
 
 
 @odd
-def test_a_404_of_a_proxy_does_not_mean_that_the_pod_is_gone(body: bytes) -> None:
-    async def scenario(api: FakeApi, client: Any) -> None:
-        api.on("GET", POD, raw(body, 404))
-        if b'"Status"' in body:
-            assert await client.get("Pod", "team", "p") is None
-            return
-        with pytest.raises(kai.NotFoundError, match="does not serve"):
-            await client.get("Pod", "team", "p")
-
-    run(scenario)
+@scenario
+async def test_a_404_of_a_proxy_does_not_mean_that_the_pod_is_gone(
+    api: FakeApi, client: Any, *, body: bytes
+) -> None:
+    api.on("GET", POD, raw(body, 404))
+    if b'"Status"' in body:
+        assert await client.get("Pod", "team", "p") is None
+        return
+    with pytest.raises(kai.NotFoundError, match="does not serve"):
+        await client.get("Pod", "team", "p")
 
 
 @odd_list
-def test_a_watch_lists_again_after_half_a_list(body: bytes) -> None:
+@scenario
+async def test_a_watch_lists_again_after_half_a_list(
+    api: FakeApi, client: Any, *, body: bytes
+) -> None:
     """An empty page must not count as an empty cluster."""
-
-    async def scenario(api: FakeApi, client: Any) -> None:
-        client.has_watch_lists = False
-        sink = DictSink()
-        again = page(["a"], 9)
-        api.on("GET", "/api/v1/pods", page(["a"], 8), disconnect, raw(body), again, api.swallow())
-        watch = Watch(client, "Pod", sink)
-        await watch.list_once()
-        assert len(sink.objects) == 1
-        task = asyncio.create_task(watch.run())
-        await until(lambda: watch.relists + watch.reconnects >= 3)
-        assert len(sink.objects) == 1
-        task.cancel()
-
-    run(scenario)
+    client.has_watch_lists = False
+    sink = DictSink()
+    again = page(["a"], 9)
+    api.on("GET", "/api/v1/pods", page(["a"], 8), disconnect, raw(body), again, api.swallow())
+    watch = Watch(client, "Pod", sink)
+    await watch.list_once()
+    assert len(sink.objects) == 1
+    task = asyncio.create_task(watch.run())
+    await until(lambda: watch.relists + watch.reconnects >= 3)
+    assert len(sink.objects) == 1
+    task.cancel()
 
 
 @odd
-def test_a_watch_survives_a_stream_of_something_else(body: bytes) -> None:
-    async def scenario(api: FakeApi, client: Any) -> None:
-        sink = DictSink()
-        metadata = {"name": "a", "resourceVersion": "5"}
-        event = {"type": "ADDED", "object": {"kind": "Pod", "metadata": metadata}}
-        ends = {"k8s.io/initial-events-end": "true"}
-        last = {"kind": "Pod", "metadata": {"resourceVersion": "5", "annotations": ends}}
-        lines = [
-            json.dumps(each).encode() for each in (event, {"type": "BOOKMARK", "object": last})
-        ]
-        good = api.stream(b"\n".join([*lines, b""]), stay=True)
-        api.on("GET", "/api/v1/pods", raw(body), raw(body + b"\n"), good)
-        watch = Watch(client, "Pod", sink)
-        task = asyncio.create_task(watch.run())
-        await until(lambda: watch.synced)
-        assert list(sink.objects) == [("", "a")]
-        task.cancel()
-
-    run(scenario)
+@scenario
+async def test_a_watch_survives_a_stream_of_something_else(
+    api: FakeApi, client: Any, *, body: bytes
+) -> None:
+    sink = DictSink()
+    metadata = {"name": "a", "resourceVersion": "5"}
+    event = {"type": "ADDED", "object": {"kind": "Pod", "metadata": metadata}}
+    ends = {"k8s.io/initial-events-end": "true"}
+    last = {"kind": "Pod", "metadata": {"resourceVersion": "5", "annotations": ends}}
+    lines = [json.dumps(each).encode() for each in (event, {"type": "BOOKMARK", "object": last})]
+    good = api.stream(b"\n".join([*lines, b""]), stay=True)
+    api.on("GET", "/api/v1/pods", raw(body), raw(body + b"\n"), good)
+    watch = Watch(client, "Pod", sink)
+    task = asyncio.create_task(watch.run())
+    await until(lambda: watch.synced)
+    assert list(sink.objects) == [("", "a")]
+    task.cancel()
 
 
 @odd
-def test_a_lease_is_not_held_without_an_answer(body: bytes) -> None:
-    async def scenario(api: FakeApi, client: Any) -> None:
-        leases = "/apis/coordination.k8s.io/v1/namespaces/kai/leases"
-        api.on("POST", leases, raw(body, 201))
-        election = LeaderElection(client, "kai", ["a"])
-        task = asyncio.create_task(election.run())
-        await until(lambda: election.failures >= 2)
-        assert not election.is_leading()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    run(scenario)
+@scenario
+async def test_a_lease_is_not_held_without_an_answer(
+    api: FakeApi, client: Any, *, body: bytes
+) -> None:
+    leases = "/apis/coordination.k8s.io/v1/namespaces/kai/leases"
+    api.on("POST", leases, raw(body, 201))
+    election = LeaderElection(client, "kai", ["a"])
+    task = asyncio.create_task(election.run())
+    await until(lambda: election.failures >= 2)
+    assert not election.is_leading()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

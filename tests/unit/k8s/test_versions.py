@@ -9,6 +9,7 @@ from aiohttp import web
 
 from fakes.clock import QuickClock, VirtualClock, until
 from fakes.http_server import FakeApi, bookmark, event, ok, page, status
+from fakes.scenarios import scenarios
 from kai.api.writes import Lane, Write
 from kai.k8s.leases import LeaderElection
 from kai.k8s.sinks import DictSink
@@ -83,123 +84,122 @@ def run(scenario: Scenario, clock: QuickClock | None = None) -> None:
     asyncio.run(main())
 
 
+scenario = scenarios(run)
+
+
 def initial(version: int, *names: str) -> bytes:
     events = [event("ADDED", name, version) for name in names]
     return b"".join([*events, bookmark(version, ends_list=True)])
 
 
-def test_a_silent_watch_lists_again_when_any_answer_shows_it() -> None:
+@scenario
+async def test_a_silent_watch_lists_again_when_any_answer_shows_it(
+    api: FakeApi, client: Any
+) -> None:
     """The watch would continue from version 90 of an etcd that is at 40, and hear nothing."""
+    sink = DictSink()
+    again = api.stream(initial(42, "b"), stay=True)
+    api.on("GET", PODS, api.stream(initial(90, "a"), stay=True), again)
+    watch = Watch(client, "Pod", sink)
+    task = asyncio.create_task(watch.run())
+    await until(lambda: watch.synced)
+    made = {"metadata": {"name": "x", "uid": "u", "resourceVersion": "41"}}
+    api.on("POST", "/api/v1/namespaces/team/pods", ok(made, 201))
+    await client.send(Write(Lane.BINDING, "create", "Pod", "team", "x", {}))
+    await until(lambda: list(sink.objects) == [("team", "b")])
+    assert (watch.relists, watch.reconnects) == (2, 0)
+    assert client.versions.generation == 1
+    task.cancel()
 
-    async def scenario(api: FakeApi, client: Any) -> None:
-        sink = DictSink()
-        again = api.stream(initial(42, "b"), stay=True)
-        api.on("GET", PODS, api.stream(initial(90, "a"), stay=True), again)
-        watch = Watch(client, "Pod", sink)
-        task = asyncio.create_task(watch.run())
+
+@scenario
+async def test_an_event_with_a_lower_version_lists_again(api: FakeApi, client: Any) -> None:
+    sink = DictSink()
+    watch = Watch(client, "Pod", sink)
+
+    async def first(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(initial(90, "a"))
         await until(lambda: watch.synced)
-        made = {"metadata": {"name": "x", "uid": "u", "resourceVersion": "41"}}
-        api.on("POST", "/api/v1/namespaces/team/pods", ok(made, 201))
-        await client.send(Write(Lane.BINDING, "create", "Pod", "team", "x", {}))
-        await until(lambda: list(sink.objects) == [("team", "b")])
-        assert (watch.relists, watch.reconnects) == (2, 0)
-        assert client.versions.generation == 1
-        task.cancel()
+        await response.write(event("ADDED", "c", 42))
+        await asyncio.sleep(60)
+        return response
 
-    run(scenario)
-
-
-def test_an_event_with_a_lower_version_lists_again() -> None:
-    async def scenario(api: FakeApi, client: Any) -> None:
-        sink = DictSink()
-        watch = Watch(client, "Pod", sink)
-
-        async def first(request: web.Request) -> web.StreamResponse:
-            response = web.StreamResponse()
-            await response.prepare(request)
-            await response.write(initial(90, "a"))
-            await until(lambda: watch.synced)
-            await response.write(event("ADDED", "c", 42))
-            await asyncio.sleep(60)
-            return response
-
-        api.on("GET", PODS, first, api.stream(initial(42, "c"), stay=True))
-        task = asyncio.create_task(watch.run())
-        await until(lambda: list(sink.objects) == [("team", "c")])
-        assert watch.relists == 2
-        task.cancel()
-
-    run(scenario)
+    api.on("GET", PODS, first, api.stream(initial(42, "c"), stay=True))
+    task = asyncio.create_task(watch.run())
+    await until(lambda: list(sink.objects) == [("team", "c")])
+    assert watch.relists == 2
+    task.cancel()
 
 
-def test_an_event_may_come_after_the_answer_to_a_later_write() -> None:
+@scenario
+async def test_an_event_may_come_after_the_answer_to_a_later_write(
+    api: FakeApi, client: Any
+) -> None:
     """The watch lags behind: its events are compared with its own, also after it resumes."""
+    sink = DictSink()
+    watch = Watch(client, "Pod", sink)
+    made = {"metadata": {"name": "x", "uid": "u", "resourceVersion": "200"}}
+    api.on("POST", "/api/v1/namespaces/team/pods", ok(made, 201))
+    is_written = asyncio.Event()
 
-    async def scenario(api: FakeApi, client: Any) -> None:
-        sink = DictSink()
-        watch = Watch(client, "Pod", sink)
-        made = {"metadata": {"name": "x", "uid": "u", "resourceVersion": "200"}}
-        api.on("POST", "/api/v1/namespaces/team/pods", ok(made, 201))
-        is_written = asyncio.Event()
+    async def first(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(initial(90, "a"))
+        await is_written.wait()
+        await response.write(event("ADDED", "b", 150))
+        await until(lambda: len(sink.objects) == 2)
+        await response.write(event("ADDED", "c", 151))
+        return response
 
-        async def first(request: web.Request) -> web.StreamResponse:
-            response = web.StreamResponse()
-            await response.prepare(request)
-            await response.write(initial(90, "a"))
-            await is_written.wait()
-            await response.write(event("ADDED", "b", 150))
-            await until(lambda: len(sink.objects) == 2)
-            await response.write(event("ADDED", "c", 151))
-            return response
+    later = event("ADDED", "d", 160) + event("ADDED", "x", 200)
+    api.on("GET", PODS, first, api.stream(later, stay=True))
+    task = asyncio.create_task(watch.run())
+    await until(lambda: watch.synced)
+    await client.send(Write(Lane.BINDING, "create", "Pod", "team", "x", {}))
+    is_written.set()
+    await until(lambda: len(sink.objects) == 5)
+    assert (watch.relists, watch.reconnects) == (1, 1)
+    assert client.versions.generation == 0
+    task.cancel()
 
-        later = event("ADDED", "d", 160) + event("ADDED", "x", 200)
-        api.on("GET", PODS, first, api.stream(later, stay=True))
-        task = asyncio.create_task(watch.run())
-        await until(lambda: watch.synced)
-        await client.send(Write(Lane.BINDING, "create", "Pod", "team", "x", {}))
-        is_written.set()
-        await until(lambda: len(sink.objects) == 5)
-        assert (watch.relists, watch.reconnects) == (1, 1)
-        assert client.versions.generation == 0
+
+@scenario
+async def test_a_list_with_a_lower_version_lists_all_other_kinds_again(
+    api: FakeApi, client: Any
+) -> None:
+    pods, nodes = DictSink(), DictSink()
+    client.has_watch_lists = False
+    quiet = api.stream(stay=True)
+    listed = [
+        ok({"metadata": {"resourceVersion": version}, "items": [{"metadata": {"name": name}}]})
+        for name, version in (("n", "90"), ("m", "40"))
+    ]
+    api.on("GET", "/api/v1/nodes", listed[0], quiet, listed[1], quiet)
+    api.on("GET", PODS, page(["a"], 90), status(410), page(["b"], 40), quiet)
+    tasks = [asyncio.create_task(Watch(client, "Node", nodes).run())]
+    await until(lambda: client.streams)
+    tasks.append(asyncio.create_task(Watch(client, "Pod", pods).run()))
+    await until(lambda: list(nodes.objects) == [("", "m")])
+    await until(lambda: list(pods.objects) == [("team", "b")])
+    for task in tasks:
         task.cancel()
 
-    run(scenario)
 
-
-def test_a_list_with_a_lower_version_lists_all_other_kinds_again() -> None:
-    async def scenario(api: FakeApi, client: Any) -> None:
-        pods, nodes = DictSink(), DictSink()
-        client.has_watch_lists = False
-        quiet = api.stream(stay=True)
-        listed = [
-            ok({"metadata": {"resourceVersion": version}, "items": [{"metadata": {"name": name}}]})
-            for name, version in (("n", "90"), ("m", "40"))
-        ]
-        api.on("GET", "/api/v1/nodes", listed[0], quiet, listed[1], quiet)
-        api.on("GET", PODS, page(["a"], 90), status(410), page(["b"], 40), quiet)
-        tasks = [asyncio.create_task(Watch(client, "Node", nodes).run())]
-        await until(lambda: client.streams)
-        tasks.append(asyncio.create_task(Watch(client, "Pod", pods).run()))
-        await until(lambda: list(nodes.objects) == [("", "m")])
-        await until(lambda: list(pods.objects) == [("team", "b")])
-        for task in tasks:
-            task.cancel()
-
-    run(scenario)
-
-
-def test_the_initial_events_of_a_list_may_come_in_any_order() -> None:
-    async def scenario(api: FakeApi, client: Any) -> None:
-        events = [event("ADDED", "a", 80), event("ADDED", "b", 7), event("ADDED", "c", 30)]
-        stream = b"".join([*events, bookmark(90, ends_list=True), event("MODIFIED", "b", 91)])
-        api.on("GET", PODS, api.stream(*stream.splitlines(keepends=True), stay=True))
-        watch = Watch(client, "Pod", DictSink())
-        task = asyncio.create_task(watch.run())
-        await until(lambda: watch.events == 5)
-        assert client.versions.generation == 0
-        task.cancel()
-
-    run(scenario)
+@scenario
+async def test_the_initial_events_of_a_list_may_come_in_any_order(
+    api: FakeApi, client: Any
+) -> None:
+    events = [event("ADDED", "a", 80), event("ADDED", "b", 7), event("ADDED", "c", 30)]
+    stream = b"".join([*events, bookmark(90, ends_list=True), event("MODIFIED", "b", 91)])
+    api.on("GET", PODS, api.stream(*stream.splitlines(keepends=True), stay=True))
+    watch = Watch(client, "Pod", DictSink())
+    task = asyncio.create_task(watch.run())
+    await until(lambda: watch.events == 5)
+    assert client.versions.generation == 0
+    task.cancel()
 
 
 def test_a_renewed_lease_shows_it_within_seconds() -> None:

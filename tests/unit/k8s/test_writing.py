@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fakes.clock import VirtualClock, settle
-from fakes.scenarios import scenarios
+from fakes.scenarios import in_a_loop, scenarios
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.k8s.writing import Writer
 
@@ -212,19 +212,17 @@ async def test_a_busy_answer_delays_the_lower_lanes(it: FakeClient) -> None:
     assert it.writer.pauses == 1
 
 
-def test_each_write_gets_its_timeout_and_guard() -> None:
-    async def main() -> None:
-        client = FakeClient()
-        writer = Writer(client, timeout=5.0, guard=lambda: True)  # type: ignore[arg-type]
-        writer.put(write("a"))
-        await client.answer()
-        assert client.options[0]["timeout"] == 5.0
-        assert client.options[0]["guard"]()
-        draining = asyncio.ensure_future(writer.drain(1.0))
-        await settle()
-        assert draining.done()
-
-    asyncio.run(main())
+@in_a_loop
+async def test_each_write_gets_its_timeout_and_guard() -> None:
+    client = FakeClient()
+    writer = Writer(client, timeout=5.0, guard=lambda: True)  # type: ignore[arg-type]
+    writer.put(write("a"))
+    await client.answer()
+    assert client.options[0]["timeout"] == 5.0
+    assert client.options[0]["guard"]()
+    draining = asyncio.ensure_future(writer.drain(1.0))
+    await settle()
+    assert draining.done()
 
 
 # ---- the end -------------------------------------------------------------------------------------
@@ -336,24 +334,22 @@ def test_metrics_have_waits_and_durations() -> None:
     assert seen == [("a", 0, 2), ("b", 2, 1)]
 
 
-def test_writes_under_way_and_repeated_are_counted() -> None:
-    async def scene() -> None:
-        client = FakeClient()
-        writer = Writer(client, workers=2)  # type: ignore[arg-type]
-        for name, lane in (("a", Lane.BINDING), ("b", Lane.EVENT), ("c", Lane.EVENT)):
-            writer.put(write(name, lane))
-        await settle()
-        may_go = client.options[0]["guard"]
-        assert [may_go(), may_go(), may_go()] == [True] * 3  # the client checks before each try
-        await client.clock.advance(2.5)
-        assert [(each.name, s) for each, s in writer.under_way()] == [("a", 2.5), ("b", 2.5)]
-        assert writer.retries[Lane.BINDING] == 0, "it is counted with the answer"
-        await client.answer()
-        assert (writer.retries[Lane.BINDING], writer.retries[Lane.EVENT]) == (2, 0)
-        assert (writer.put_in[Lane.BINDING], writer.put_in[Lane.EVENT]) == (1, 2)
-        assert [each.name for each, _ in writer.under_way()] == ["c"]
-        await client.answer()
-        assert writer.under_way() == []
-        await writer.drain(1.0)
-
-    asyncio.run(scene())
+@in_a_loop
+async def test_writes_under_way_and_repeated_are_counted() -> None:
+    client = FakeClient()
+    writer = Writer(client, workers=2)  # type: ignore[arg-type]
+    for name, lane in (("a", Lane.BINDING), ("b", Lane.EVENT), ("c", Lane.EVENT)):
+        writer.put(write(name, lane))
+    await settle()
+    may_go = client.options[0]["guard"]
+    assert [may_go(), may_go(), may_go()] == [True] * 3  # the client checks before each try
+    await client.clock.advance(2.5)
+    assert [(each.name, s) for each, s in writer.under_way()] == [("a", 2.5), ("b", 2.5)]
+    assert writer.retries[Lane.BINDING] == 0, "it is counted with the answer"
+    await client.answer()
+    assert (writer.retries[Lane.BINDING], writer.retries[Lane.EVENT]) == (2, 0)
+    assert (writer.put_in[Lane.BINDING], writer.put_in[Lane.EVENT]) == (1, 2)
+    assert [each.name for each, _ in writer.under_way()] == ["c"]
+    await client.answer()
+    assert writer.under_way() == []
+    await writer.drain(1.0)

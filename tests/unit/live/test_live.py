@@ -11,6 +11,7 @@ import pytest
 import kai
 from fakes.cluster import FakeCluster
 from fakes.objects import job, node, pod, priority_class, queue, small
+from fakes.scenarios import in_a_loop
 from kai.api.resources import VERSIONED
 from kai.controllers.planning.planner import Planner
 from kai.controllers.planning.turns import Inputs, Turn
@@ -92,15 +93,12 @@ def test_a_pod_waits_for_a_config_map_read_as_metadata(cluster: FakeCluster) -> 
     assert "application/json" in cluster.requests_for("Pod")
 
 
-def test_inside_a_running_event_loop(cluster: FakeCluster) -> None:
+@in_a_loop
+async def test_inside_a_running_event_loop(*, cluster: FakeCluster) -> None:
     cluster.put(*small())
-
-    async def notebook() -> None:
-        async with kai.connect(kubeconfig=cluster.kubeconfig) as live:
-            assert bound(live.plan()) == {"team/p1": "n1"}
-            assert bound(await asyncio.to_thread(live.plan)) == {"team/p1": "n1"}
-
-    asyncio.run(notebook())
+    async with kai.connect(kubeconfig=cluster.kubeconfig) as live:
+        assert bound(live.plan()) == {"team/p1": "n1"}
+        assert bound(await asyncio.to_thread(live.plan)) == {"team/p1": "n1"}
 
 
 def test_objects_created_before_a_refresh_are_in_the_next_plan(cluster: FakeCluster) -> None:

@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import kai
 from fakes.cluster import FakeCluster
 from fakes.objects import Object, node, pod, priority_class, queue
+from fakes.scenarios import scenarios
 from kai.controllers.planning.options import ROLES
 from kai.k8s.client import Client
 from kai.service.log import Log
@@ -190,6 +191,9 @@ def play(
 
     asyncio.run(main())
     return stream.getvalue()
+
+
+scenario = scenarios(play, "living")
 
 
 @pytest.fixture
@@ -385,17 +389,15 @@ def test_invalid_metric_labels_are_refused(
         Options(queue_label_to_metric_label=labels, queue_label_to_default_metric_value=defaults)
 
 
-def test_a_deleted_queue_has_no_gauges(living: FakeCluster) -> None:
-    async def story(it: Running) -> None:
-        living.put(pod("a1"))
-        await it.until(lambda page: 'kai_queue_info{queue_name="b"' in page.text)
-        assert 'kai_queue_fair_share_gpu{queue_name="The' in (await it.page()).text
-        living.do(living.server.remove, "Queue", "", "b")
-        page = await it.until(lambda page: 'kai_queue_info{queue_name="b"' not in page.text)
-        assert page.value("kai_queue_info", queue_name="a") == 1
-        assert 'kai_queue_fair_share_gpu{queue_name="The' not in page.text
-
-    play(living, story)
+@scenario
+async def test_a_deleted_queue_has_no_gauges(it: Running, *, living: FakeCluster) -> None:
+    living.put(pod("a1"))
+    await it.until(lambda page: 'kai_queue_info{queue_name="b"' in page.text)
+    assert 'kai_queue_fair_share_gpu{queue_name="The' in (await it.page()).text
+    living.do(living.server.remove, "Queue", "", "b")
+    page = await it.until(lambda page: 'kai_queue_info{queue_name="b"' not in page.text)
+    assert page.value("kai_queue_info", queue_name="a") == 1
+    assert 'kai_queue_fair_share_gpu{queue_name="The' not in page.text
 
 
 def test_a_process_that_waits_for_its_lease_is_ready_and_has_no_queue_metrics(

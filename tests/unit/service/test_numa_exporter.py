@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from fakes.scenarios import scenarios
+
 pytest.importorskip("grpc", reason="needs the extra numa")
 from fakes.clock import until
 from fakes.http_server import FakeApi, ok, status
@@ -65,20 +67,21 @@ def play(tmp_path: Path, story: Callable[[World], Awaitable[None]], resync_s: fl
     return asyncio.run(scene())
 
 
-def test_a_placement_is_written_once_and_again_when_it_changes(tmp_path: Path) -> None:
-    async def story(world: World) -> None:
-        world.kubelet.data = answer(("team/a", GPUS), ("team/b", [container(cpus=[])]))
-        await until(lambda: world.written)
-        await world.looks()
-        assert world.written == [TEXT]
-        world.kubelet.data = answer(("team/a", [container(cpus=[4, 5])]))
-        await until(lambda: len(world.written) == 2)
-        assert json.loads(world.written[1]) == [{"zone": "node-1", "amount": {"cpu": "2"}}]
-        world.kubelet.data = answer(("team/a", []))  # nothing is removed
-        await world.looks()
-        assert len(world.written) == 2
+scenario = scenarios(play, "tmp_path")
 
-    play(tmp_path, story)
+
+@scenario
+async def test_a_placement_is_written_once_and_again_when_it_changes(world: World) -> None:
+    world.kubelet.data = answer(("team/a", GPUS), ("team/b", [container(cpus=[])]))
+    await until(lambda: world.written)
+    await world.looks()
+    assert world.written == [TEXT]
+    world.kubelet.data = answer(("team/a", [container(cpus=[4, 5])]))
+    await until(lambda: len(world.written) == 2)
+    assert json.loads(world.written[1]) == [{"zone": "node-1", "amount": {"cpu": "2"}}]
+    world.kubelet.data = answer(("team/a", []))  # nothing is removed
+    await world.looks()
+    assert len(world.written) == 2
 
 
 def test_annotations_that_others_changed_are_repaired(tmp_path: Path) -> None:
@@ -97,13 +100,11 @@ def test_annotations_that_others_changed_are_repaired(tmp_path: Path) -> None:
     assert "info kai: others changed annotations; they are repaired pods=1" in world.lines
 
 
-def test_without_an_interval_no_pods_are_listed(tmp_path: Path) -> None:
-    async def story(world: World) -> None:
-        world.kubelet.data = answer(("team/a", GPUS))
-        await world.looks(5)
-        assert world.api.paths("GET") == []
-
-    play(tmp_path, story, resync_s=0)
+@scenario(resync_s=0)
+async def test_without_an_interval_no_pods_are_listed(world: World) -> None:
+    world.kubelet.data = answer(("team/a", GPUS))
+    await world.looks(5)
+    assert world.api.paths("GET") == []
 
 
 def test_a_silent_kubelet_is_logged_once_and_so_is_its_return(tmp_path: Path) -> None:

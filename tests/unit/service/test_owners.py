@@ -93,20 +93,17 @@ async def test_a_missing_owner_is_searched_again(world: World) -> None:
 
 
 @pytest.mark.parametrize("answer", [True, False])
-def test_a_pod_group_is_read_until_there_is_an_answer(answer: bool) -> None:
+@scenario
+async def test_a_pod_group_is_read_until_there_is_an_answer(world: World, *, answer: bool) -> None:
     """Watches deliver its later changes. An old answer that is repeated would undo a write."""
     group = Reference("scheduling.run.ai/v2alpha2", "PodGroup", "team", "g", "")
-
-    async def story(world: World) -> None:
-        world.there[group] = None  # the server fails
-        world.owners.need([group])
-        await world.clock.advance(2.0)
-        world.there[group] = answer
-        await world.clock.advance(10 * EVERY_S)
-        assert world.times() == [0.0, 1.0, 3.0]
-        assert len(world.owners) == 0
-
-    run(story)
+    world.there[group] = None  # the server fails
+    world.owners.need([group])
+    await world.clock.advance(2.0)
+    world.there[group] = answer
+    await world.clock.advance(10 * EVERY_S)
+    assert world.times() == [0.0, 1.0, 3.0]
+    assert len(world.owners) == 0
 
 
 @scenario

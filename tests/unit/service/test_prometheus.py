@@ -24,6 +24,7 @@ from aiohttp import web
 
 from fakes.cluster import FakeCluster
 from fakes.objects import node, pod, priority_class, queue
+from fakes.scenarios import in_a_loop
 from kai.engine.windows import Samples, usage_of
 from kai.k8s.client import Client
 from kai.live.usage_db import UsageDb, read_usage_db
@@ -160,7 +161,8 @@ async def until(is_so: Callable[[], Awaitable[object]], why: Callable[[], object
         await asyncio.sleep(0.2)
 
 
-def test_usage_equals_the_sum_of_the_samples_of_prometheus(tmp_path: Path) -> None:
+@in_a_loop
+async def test_usage_equals_the_sum_of_the_samples_of_prometheus(*, tmp_path: Path) -> None:
     """Each kind of window, compared with the same sums over Prometheus' samples."""
     now_held = {"a": 8.0, "b": 0.0}
 
@@ -172,16 +174,13 @@ def test_usage_equals_the_sum_of_the_samples_of_prometheus(tmp_path: Path) -> No
         )
         return held + capacity(10, 64, 1 << 30)
 
-    async def story() -> None:
-        async with exporting(text) as port:
-            with running(tmp_path, [port]) as prometheus:
-                await prometheus.ready()
-                await asyncio.sleep(6.0)
-                now_held.update(a=1.0, b=4.0)
-                await asyncio.sleep(6.0)
-                await compared(prometheus)
-
-    asyncio.run(story())
+    async with exporting(text) as port:
+        with running(tmp_path, [port]) as prometheus:
+            await prometheus.ready()
+            await asyncio.sleep(6.0)
+            now_held.update(a=1.0, b=4.0)
+            await asyncio.sleep(6.0)
+            await compared(prometheus)
 
 
 async def compared(prometheus: Prometheus) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from fakes.clock import QuickClock, until
 from fakes.http_server import FakeApi, disconnect, ok, status
+from fakes.scenarios import scenarios
 from kai.errors import InvalidInputError
 from kai.service.log import Log
 from kai.service.programs.reservation import PodName, announce, fake_device, hold, only_one
@@ -151,25 +152,28 @@ def holding(
     asyncio.run(run())
 
 
-def test_the_device_is_held_until_the_program_stops(tmp_path: Path) -> None:
-    async def steps(api: FakeApi, stop: asyncio.Event, task: asyncio.Task[None]) -> None:
-        api.on("GET", PATH, ok(pod()))
-        api.on("PATCH", PATH, ok(pod()))
-        await until(lambda: api.paths("PATCH"))
-        await asyncio.sleep(0.02)
-        assert not task.done()
-        stop.set()
-
-    holding(tmp_path, steps)
+scenario = scenarios(holding, "tmp_path")
 
 
-def test_the_program_can_stop_while_it_waits_for_an_answer(tmp_path: Path) -> None:
-    async def steps(api: FakeApi, stop: asyncio.Event, task: asyncio.Task[None]) -> None:
-        api.on("GET", PATH, api.swallow())
-        await until(lambda: PATH in api.paths())
-        stop.set()
+@scenario
+async def test_the_device_is_held_until_the_program_stops(
+    api: FakeApi, stop: asyncio.Event, task: asyncio.Task[None]
+) -> None:
+    api.on("GET", PATH, ok(pod()))
+    api.on("PATCH", PATH, ok(pod()))
+    await until(lambda: api.paths("PATCH"))
+    await asyncio.sleep(0.02)
+    assert not task.done()
+    stop.set()
 
-    holding(tmp_path, steps)
+
+@scenario
+async def test_the_program_can_stop_while_it_waits_for_an_answer(
+    api: FakeApi, stop: asyncio.Event, task: asyncio.Task[None]
+) -> None:
+    api.on("GET", PATH, api.swallow())
+    await until(lambda: PATH in api.paths())
+    stop.set()
 
 
 def test_a_missing_device_ends_the_program(tmp_path: Path) -> None:

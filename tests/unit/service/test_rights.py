@@ -10,6 +10,7 @@ import pytest
 
 from fakes.clock import QuickClock
 from fakes.http_server import FakeApi, status
+from fakes.scenarios import in_a_loop
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.grouper import Reference
 from kai.controllers.planning.kinds import needed_by, watched_by
@@ -202,22 +203,20 @@ def test_waits_grow_with_the_time_the_right_is_missing() -> None:
     assert waits == [1, 1, 3, 7, 30]
 
 
-def test_the_answer_to_a_refused_write_is_delayed() -> None:
-    async def scene() -> None:
-        async with FakeApi() as api, api.client(clock := QuickClock()) as client:
-            service = Service(client, Options(leader_elect=False), Log(stream=io.StringIO()))
-            service._observe(BINDING, DENIED, 0, 0)
-            clock.now += 5
-            service._acts._answered(None, BINDING, DENIED)
-            assert service._inputs().answers == ()
-            await asyncio.gather(*service._life._tasks)
-            assert clock.slept == [5]
-            assert service._inputs().answers == ((BINDING, DENIED),)
-            refused = Outcome(Result.REFUSED, 422, "Invalid", "no")
-            service._acts._answered(None, BINDING, refused)
-            assert service._inputs().answers == ((BINDING, refused),)
-
-    asyncio.run(scene())
+@in_a_loop
+async def test_the_answer_to_a_refused_write_is_delayed() -> None:
+    async with FakeApi() as api, api.client(clock := QuickClock()) as client:
+        service = Service(client, Options(leader_elect=False), Log(stream=io.StringIO()))
+        service._observe(BINDING, DENIED, 0, 0)
+        clock.now += 5
+        service._acts._answered(None, BINDING, DENIED)
+        assert service._inputs().answers == ()
+        await asyncio.gather(*service._life._tasks)
+        assert clock.slept == [5]
+        assert service._inputs().answers == ((BINDING, DENIED),)
+        refused = Outcome(Result.REFUSED, 422, "Invalid", "no")
+        service._acts._answered(None, BINDING, refused)
+        assert service._inputs().answers == ((BINDING, refused),)
 
 
 JOB = Reference("batch/v1", "Job", "team", "j", "u")
@@ -234,26 +233,23 @@ GROUP = Reference("scheduling.run.ai/v2alpha2", "PodGroup", "team", "g", "")
         (GROUP, "/apis/scheduling.run.ai/v2alpha2/namespaces/team/podgroups/g", 0),
     ],
 )
-def test_an_owner_is_unreadable_only_if_the_right_is_missing(
-    reference: Reference, path: str, answers: int
+@in_a_loop
+async def test_an_owner_is_unreadable_only_if_the_right_is_missing(
+    *, reference: Reference, path: str, answers: int
 ) -> None:
     no_right = status(403, message=forbidden("get", "jobs", "batch"))
     first = no_right if answers or reference is GROUP else status(401, message="Unauthorized")
-
-    async def scene() -> None:
-        async with FakeApi() as api, api.client(QuickClock()) as client:
-            service = Service(client, Options(leader_elect=False), Log(stream=io.StringIO()))
-            gone = status(404, reason="NotFound", message="not found")
-            api.on("GET", path, first, *(status(503) for _ in range(5)), gone)
-            service._owners.need([reference])
-            owners = []
-            while not owners:
-                await asyncio.sleep(0)
-                owners = service._inputs().owners
-            service._owners.forget([reference])
-            assert owners == [(reference, False if answers else None)]
-
-    asyncio.run(scene())
+    async with FakeApi() as api, api.client(QuickClock()) as client:
+        service = Service(client, Options(leader_elect=False), Log(stream=io.StringIO()))
+        gone = status(404, reason="NotFound", message="not found")
+        api.on("GET", path, first, *(status(503) for _ in range(5)), gone)
+        service._owners.need([reference])
+        owners = []
+        while not owners:
+            await asyncio.sleep(0)
+            owners = service._inputs().owners
+        service._owners.forget([reference])
+        assert owners == [(reference, False if answers else None)]
 
 
 def test_a_status_that_was_not_written_is_computed_again() -> None:

@@ -17,6 +17,7 @@ from fakes.clock import VirtualClock, until
 from fakes.cluster import FakeCluster
 from fakes.objects import node, queue
 from fakes.prometheus import FakePrometheus
+from fakes.scenarios import in_a_loop, scenarios
 from kai.engine.usage import Rows
 from kai.errors import InvalidConfigError, InvalidInputError
 from kai.k8s.client import Client
@@ -49,23 +50,24 @@ def with_prometheus(story: Callable[[FakePrometheus], Awaitable[None]]) -> None:
     asyncio.run(main())
 
 
+scenario = scenarios(with_prometheus)
+
+
 async def fetched(found: UsageDb, now_s: float = 1_800_000_000.5) -> Rows:
     async with aiohttp.ClientSession() as session:
         return await fetch(found, session, now_s)
 
 
-def test_usage_is_fetched_by_six_queries_at_one_moment() -> None:
-    async def story(prometheus: FakePrometheus) -> None:
-        found = db(prometheus.url)
-        assert await fetched(found) == {"a": (0.24, 0.0, 0.0)}
-        assert {each["query"] for each in prometheus.queries} == {
-            *found.queries(1_800_000_000.5).values()
-        }
-        assert {(each["time"], each["timeout"]) for each in prometheus.queries} == {
-            ("1800000000.5", "10s")
-        }
-
-    with_prometheus(story)
+@scenario
+async def test_usage_is_fetched_by_six_queries_at_one_moment(prometheus: FakePrometheus) -> None:
+    found = db(prometheus.url)
+    assert await fetched(found) == {"a": (0.24, 0.0, 0.0)}
+    assert {each["query"] for each in prometheus.queries} == {
+        *found.queries(1_800_000_000.5).values()
+    }
+    assert {(each["time"], each["timeout"]) for each in prometheus.queries} == {
+        ("1800000000.5", "10s")
+    }
 
 
 @pytest.mark.parametrize(
@@ -80,15 +82,15 @@ def test_usage_is_fetched_by_six_queries_at_one_moment() -> None:
         ((200, "<html>"), "the answer is not one of Prometheus"),
     ],
 )
-def test_an_invalid_answer_is_one_sentence(answer: tuple[int, str], message: str) -> None:
-    async def story(prometheus: FakePrometheus) -> None:
-        prometheus.fails = lambda: web.Response(status=answer[0], text=answer[1])
-        with pytest.raises(InvalidInputError) as error:
-            await fetched(db(prometheus.url))
-        assert str(error.value).startswith("sum_over_time((")
-        assert str(error.value).endswith(message)
-
-    with_prometheus(story)
+@scenario
+async def test_an_invalid_answer_is_one_sentence(
+    prometheus: FakePrometheus, *, answer: tuple[int, str], message: str
+) -> None:
+    prometheus.fails = lambda: web.Response(status=answer[0], text=answer[1])
+    with pytest.raises(InvalidInputError) as error:
+        await fetched(db(prometheus.url))
+    assert str(error.value).startswith("sum_over_time((")
+    assert str(error.value).endswith(message)
 
 
 def test_a_silent_or_unreachable_server_is_one_sentence() -> None:
@@ -133,56 +135,51 @@ class Fetching:
         return self.metrics.usage_failures.values[()]
 
 
-def test_a_failed_fetch_keeps_the_earlier_usage() -> None:
+@scenario
+async def test_a_failed_fetch_keeps_the_earlier_usage(prometheus: FakePrometheus) -> None:
     """Spec 1 F121."""
-
-    async def story(prometheus: FakePrometheus) -> None:
-        async with Fetching(db(prometheus.url)) as it:
-            await it.until(lambda: len(it.got) == 1)
-            assert it.metrics.usage_query_ms.of().counts[0] == 1
-            prometheus.fails = lambda: web.Response(status=503, text="no")
-            for times in range(1, 7):
-                await it.clock.advance(60.0)
-                await it.until(lambda times=times: it.failures() == times)
-            assert len(it.got) == 1
-            assert it.usage.age() == pytest.approx(360.0)
-            output = it.stream.getvalue()
-            assert output.count("the usage of queues cannot be fetched") == 6
-            assert output.count("the usage of queues is old, but still used age_s=360") == 1
-            assert "age_s=300" not in output
-            prometheus.fails, prometheus.used = None, {GPUS: {"a": 600.0}}
-            await it.clock.advance(60.0)
-            await it.until(lambda: len(it.got) == 2)
-            assert it.got[-1]["a"][0] == 0.1
-            assert it.usage.age() == 0
-
-    with_prometheus(story)
-
-
-def test_scheduling_waits_for_the_first_fetch_for_a_limited_time() -> None:
-    async def story(prometheus: FakePrometheus) -> None:
+    async with Fetching(db(prometheus.url)) as it:
+        await it.until(lambda: len(it.got) == 1)
+        assert it.metrics.usage_query_ms.of().counts[0] == 1
         prometheus.fails = lambda: web.Response(status=503, text="no")
-        async with Fetching(db(prometheus.url, waitTimeout="30s")) as it:
-            await it.until(lambda: it.failures() == 1)
-            assert not it.usage.is_ready()
-            await it.clock.advance(29.0)
-            assert not it.usage.is_ready()
-            await it.clock.advance(1.0)
-            assert it.usage.is_ready()
-            assert it.usage.age() is None
-
-    with_prometheus(story)
-
-
-def test_skipped_members_are_logged_once() -> None:
-    async def story(prometheus: FakePrometheus) -> None:
-        async with Fetching(db(prometheus.url, windowsize="1d")) as it:
-            await it.until(lambda: it.got)
+        for times in range(1, 7):
             await it.clock.advance(60.0)
-            await it.until(lambda: len(it.got) == 2)
-            assert it.stream.getvalue().count("windowsize is not known") == 1
+            await it.until(lambda times=times: it.failures() == times)
+        assert len(it.got) == 1
+        assert it.usage.age() == pytest.approx(360.0)
+        output = it.stream.getvalue()
+        assert output.count("the usage of queues cannot be fetched") == 6
+        assert output.count("the usage of queues is old, but still used age_s=360") == 1
+        assert "age_s=300" not in output
+        prometheus.fails, prometheus.used = None, {GPUS: {"a": 600.0}}
+        await it.clock.advance(60.0)
+        await it.until(lambda: len(it.got) == 2)
+        assert it.got[-1]["a"][0] == 0.1
+        assert it.usage.age() == 0
 
-    with_prometheus(story)
+
+@scenario
+async def test_scheduling_waits_for_the_first_fetch_for_a_limited_time(
+    prometheus: FakePrometheus,
+) -> None:
+    prometheus.fails = lambda: web.Response(status=503, text="no")
+    async with Fetching(db(prometheus.url, waitTimeout="30s")) as it:
+        await it.until(lambda: it.failures() == 1)
+        assert not it.usage.is_ready()
+        await it.clock.advance(29.0)
+        assert not it.usage.is_ready()
+        await it.clock.advance(1.0)
+        assert it.usage.is_ready()
+        assert it.usage.age() is None
+
+
+@scenario
+async def test_skipped_members_are_logged_once(prometheus: FakePrometheus) -> None:
+    async with Fetching(db(prometheus.url, windowsize="1d")) as it:
+        await it.until(lambda: it.got)
+        await it.clock.advance(60.0)
+        await it.until(lambda: len(it.got) == 2)
+        assert it.stream.getvalue().count("windowsize is not known") == 1
 
 
 # ---- a service -----------------------------------------------------------------------------------
@@ -249,10 +246,8 @@ def test_an_invalid_database_ends_the_start(cluster: FakeCluster) -> None:
     )
 
 
-def test_other_roles_fetch_nothing(cluster: FakeCluster) -> None:
-    async def main() -> None:
-        async with await Client.connect(cluster.kubeconfig) as client:
-            options = Options(config=config_of(""), roles=("queue-controller",))
-            assert Service(client, options, Log(stream=io.StringIO()))._usage is None
-
-    asyncio.run(main())
+@in_a_loop
+async def test_other_roles_fetch_nothing(*, cluster: FakeCluster) -> None:
+    async with await Client.connect(cluster.kubeconfig) as client:
+        options = Options(config=config_of(""), roles=("queue-controller",))
+        assert Service(client, options, Log(stream=io.StringIO()))._usage is None

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from fakes.scenarios import in_a_loop
+
 pytest.importorskip("cryptography")
 
 from kept_objects import KeptObjects
@@ -152,23 +154,21 @@ async def test_a_rotation_keeps_the_used_certificate_trusted(replicas: Replicas)
     assert alone.strip() in both
 
 
-def test_a_secret_that_may_not_be_read_is_named_once_and_a_later_turn_succeeds() -> None:
-    async def run() -> None:
-        async with FakeApi() as api:
-            replicas = Replicas(api, 1)
-            replicas.kept.register()
-            api.forbidden.add("get Secret")
-            await replicas.all_look()
-            await replicas.all_look()
-            assert "secrets is forbidden" in replicas.made[0].why_unready()
-            lines = replicas.log.getvalue().splitlines()
-            assert [line for line in lines if "forbidden" in line] == lines[:1]
-            api.forbidden.clear()
-            await replicas.all_look()
-            assert replicas.made[0].why_unready() == ""
-            await replicas.clients[0].close()
-
-    asyncio.run(run())
+@in_a_loop
+async def test_a_secret_that_may_not_be_read_is_named_once_and_a_later_turn_succeeds() -> None:
+    async with FakeApi() as api:
+        replicas = Replicas(api, 1)
+        replicas.kept.register()
+        api.forbidden.add("get Secret")
+        await replicas.all_look()
+        await replicas.all_look()
+        assert "secrets is forbidden" in replicas.made[0].why_unready()
+        lines = replicas.log.getvalue().splitlines()
+        assert [line for line in lines if "forbidden" in line] == lines[:1]
+        api.forbidden.clear()
+        await replicas.all_look()
+        assert replicas.made[0].why_unready() == ""
+        await replicas.clients[0].close()
 
 
 @scenario

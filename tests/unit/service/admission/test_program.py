@@ -11,6 +11,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from fakes.scenarios import in_a_loop
+
 pytest.importorskip("cryptography")
 
 from kept_objects import KeptObjects
@@ -139,12 +141,10 @@ async def test_the_rules_of_the_installation_apply(found: Running) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"request": 3}', b'{"request": {}}'])
-def test_what_is_no_review_is_a_bad_request(body: bytes) -> None:
-    async def work(found: Running) -> None:
-        code, text, _ = await found.post("/validate--v1-pod", body)
-        assert (code, text) == (400, "this is no AdmissionReview with a request\n")
-
-    story(work)
+@scenario
+async def test_what_is_no_review_is_a_bad_request(found: Running, *, body: bytes) -> None:
+    code, text, _ = await found.post("/validate--v1-pod", body)
+    assert (code, text) == (400, "this is no AdmissionReview with a request\n")
 
 
 @scenario
@@ -159,23 +159,21 @@ async def test_it_is_ready_while_it_answers(found: Running) -> None:
     assert await found.page("/healthz") == (200, "ok\n")
 
 
-def test_it_is_unready_until_it_has_a_certificate() -> None:
-    async def run() -> None:
-        async with FakeApi() as api, api.client(Clock()) as client:
-            kept = KeptObjects(api)
-            api.forbidden.add("get Secret")
-            options = AdmissionOptions(webhook_address=f"{HOST}:0", listen=f"{HOST}:0", drain_s=0.0)
-            found = Running(api, kept, Program(client, options, Log(stream=StringIO())), StringIO())
-            task = asyncio.create_task(found.program.run(found.stop))
-            await until(lambda: found.program.pages.port and api.paths("GET"))
-            code, text = await found.page("/readyz")
-            assert code == 503
-            assert "certificate" in text or "forbidden" in text
-            assert found.program.server.port == 0
-            found.stop.set()
-            await task
-
-    asyncio.run(run())
+@in_a_loop
+async def test_it_is_unready_until_it_has_a_certificate() -> None:
+    async with FakeApi() as api, api.client(Clock()) as client:
+        kept = KeptObjects(api)
+        api.forbidden.add("get Secret")
+        options = AdmissionOptions(webhook_address=f"{HOST}:0", listen=f"{HOST}:0", drain_s=0.0)
+        found = Running(api, kept, Program(client, options, Log(stream=StringIO())), StringIO())
+        task = asyncio.create_task(found.program.run(found.stop))
+        await until(lambda: found.program.pages.port and api.paths("GET"))
+        code, text = await found.page("/readyz")
+        assert code == 503
+        assert "certificate" in text or "forbidden" in text
+        assert found.program.server.port == 0
+        found.stop.set()
+        await task
 
 
 @scenario
@@ -203,15 +201,13 @@ async def test_queues_of_the_cluster_are_known(found: Running) -> None:
     assert response["status"]["message"].startswith("there is no queue all")
 
 
-def test_an_address_that_is_in_use_ends_the_program() -> None:
-    async def run() -> None:
-        async with running() as found:
-            port = found.program.server.port
-            with pytest.raises(Exception, match=f"--webhook-addr {HOST}:{port}"):
-                async with running_at(f"{HOST}:{port}"):
-                    pass
-
-    asyncio.run(run())
+@in_a_loop
+async def test_an_address_that_is_in_use_ends_the_program() -> None:
+    async with running() as found:
+        port = found.program.server.port
+        with pytest.raises(Exception, match=f"--webhook-addr {HOST}:{port}"):
+            async with running_at(f"{HOST}:{port}"):
+                pass
 
 
 @asynccontextmanager
