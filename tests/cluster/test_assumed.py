@@ -39,19 +39,18 @@ async def recovers(scene: Scene, bound: int, seconds: float = RECOVERED_S) -> fl
 
 
 @pytest.mark.parametrize("status", [200, 201])
-def test_bindings_without_effect_are_found_out_within_30_s(
-    cluster: Cluster, namespace: str, tmp_path: Path, status: int
+@scenario
+async def test_bindings_without_effect_are_found_out_within_30_s(
+    scene: Scene, *, status: int
 ) -> None:
-    async def story(scene: Scene) -> None:
-        await scene.nodes(3)
-        await scene.start()
-        untrue = scene.proxy.pretend(BINDINGS, status, skip=2, times=12)
-        await scene.pods(24)
-        await untrue.hit(12)
-        assert await recovers(scene, 24) < RECOVERED_S
-        assert scene.history.problems == []
-
-    assert NO_EFFECT in play(cluster, namespace, tmp_path, story)
+    await scene.nodes(3)
+    await scene.start()
+    untrue = scene.proxy.pretend(BINDINGS, status, skip=2, times=12)
+    await scene.pods(24)
+    await untrue.hit(12)
+    assert await recovers(scene, 24) < RECOVERED_S
+    assert scene.history.problems == []
+    assert NO_EFFECT in await scene.end()
 
 
 @scenario
@@ -66,107 +65,94 @@ async def test_a_binding_by_a_bind_request_without_effect_is_found_out_within_30
     assert await recovers(scene, 8) < RECOVERED_S
 
 
-def test_objects_that_were_not_created_are_created_again(
-    cluster: Cluster, namespace: str, tmp_path: Path
+@scenario
+async def test_objects_that_were_not_created_are_created_again(
+    scene: Scene, *, namespace: str
 ) -> None:
     """The proxy answers with the object, as if it had been created."""
+    await scene.nodes(2)
+    await scene.start()
+    made = {"name": "made-up", "namespace": namespace, "uid": "u"}
+    group = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": made}
+    untrue = scene.proxy.pretend(Match("POST", "/podgroups$"), 201, group, times=3)
+    await scene.pods(8)
+    await untrue.hit(3)
+    await scene.bound(8)
 
-    async def story(scene: Scene) -> None:
-        await scene.nodes(2)
-        await scene.start()
-        made = {"name": "made-up", "namespace": namespace, "uid": "u"}
-        group = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": made}
-        untrue = scene.proxy.pretend(Match("POST", "/podgroups$"), 201, group, times=3)
-        await scene.pods(8)
-        await untrue.hit(3)
-        await scene.bound(8)
+    async def groups() -> int:
+        return len(await scene.api.items(path_of("PodGroup", namespace)))
 
-        async def groups() -> int:
-            return len(await scene.api.items(path_of("PodGroup", namespace)))
-
-        began = time.monotonic()
-        while await groups() < 8:
-            assert time.monotonic() - began < RECOVERED_S, scene.report()
-            await asyncio.sleep(0.1)
-
-    assert NO_EFFECT in play(cluster, namespace, tmp_path, story)
+    began = time.monotonic()
+    while await groups() < 8:
+        assert time.monotonic() - began < RECOVERED_S, scene.report()
+        await asyncio.sleep(0.1)
+    assert NO_EFFECT in await scene.end()
 
 
-def test_an_eviction_without_effect_is_found_out(
-    cluster: Cluster, namespace: str, tmp_path: Path
+@scenario
+async def test_an_eviction_without_effect_is_found_out(scene: Scene) -> None:
+    await scene.nodes(1, gpus=2)
+    await scene.start()
+    await scene.pods(2, "low")
+    await scene.bound(2)
+    untrue = scene.proxy.pretend(Match("DELETE", "/pods/low"), 200)
+    await scene.pods(1, "high", priorityClassName="build-preemptible")
+    await untrue.hit()
+    await asyncio.sleep(2)
+    scene.proxy.clear()
+    await scene.until("high is bound", lambda: "high0" in scene.history.bound(), RECOVERED_S)
+    assert NO_EFFECT in await scene.end()
+
+
+@scenario
+async def test_a_lost_deletion_is_found_within_one_comparison(
+    scene: Scene, *, namespace: str
 ) -> None:
-    async def story(scene: Scene) -> None:
-        await scene.nodes(1, gpus=2)
-        await scene.start()
-        await scene.pods(2, "low")
-        await scene.bound(2)
-        untrue = scene.proxy.pretend(Match("DELETE", "/pods/low"), 200)
-        await scene.pods(1, "high", priorityClassName="build-preemptible")
-        await untrue.hit()
-        await asyncio.sleep(2)
-        scene.proxy.clear()
-        await scene.until("high is bound", lambda: "high0" in scene.history.bound(), RECOVERED_S)
-
-    assert NO_EFFECT in play(cluster, namespace, tmp_path, story)
-
-
-def test_a_lost_deletion_is_found_within_one_comparison(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
-    async def story(scene: Scene) -> None:
-        await scene.nodes(1, gpus=2)
-        await scene.start(*COMPARES)
-        await scene.pods(2)
-        await scene.bound(2)
-        lost = scene.proxy.lose_events(POD_WATCHES, r'"type":"DELETED".*"name":"p0"')
-        await asyncio.sleep(1)
-        await scene.api.delete(path_of("Pod", namespace, "p0"), gracePeriodSeconds=0)
-        await scene.until("the event is lost", lambda: lost.lost)
-        await scene.pods(1, "next")
-        assert await recovers(scene, 2, COMPARE_S + 5) < COMPARE_S + 5
-
-    log = play(cluster, namespace, tmp_path, story)
+    await scene.nodes(1, gpus=2)
+    await scene.start(*COMPARES)
+    await scene.pods(2)
+    await scene.bound(2)
+    lost = scene.proxy.lose_events(POD_WATCHES, r'"type":"DELETED".*"name":"p0"')
+    await asyncio.sleep(1)
+    await scene.api.delete(path_of("Pod", namespace, "p0"), gracePeriodSeconds=0)
+    await scene.until("the event is lost", lambda: lost.lost)
+    await scene.pods(1, "next")
+    assert await recovers(scene, 2, COMPARE_S + 5) < COMPARE_S + 5
+    log = await scene.end()
     assert LOST in log
     assert re.search(r"kind=Pod .*went=1.*p0", log)
 
 
-def test_a_lost_pod_is_found_within_one_comparison(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
-    async def story(scene: Scene) -> None:
-        await scene.nodes(1, gpus=2)
-        await scene.start(*COMPARES)
-        await scene.pods(1)
-        await scene.bound(1)
-        lost = scene.proxy.lose_events(POD_WATCHES, r'"name":"late0"', most=100)
-        await asyncio.sleep(1)
-        await scene.pods(1, "late")
-        await scene.until("the event is lost", lambda: lost.lost)
-        scene.proxy.clear()
-        assert await recovers(scene, 2, COMPARE_S + 5) < COMPARE_S + 5
-
-    assert LOST in play(cluster, namespace, tmp_path, story)
+@scenario
+async def test_a_lost_pod_is_found_within_one_comparison(scene: Scene) -> None:
+    await scene.nodes(1, gpus=2)
+    await scene.start(*COMPARES)
+    await scene.pods(1)
+    await scene.bound(1)
+    lost = scene.proxy.lose_events(POD_WATCHES, r'"name":"late0"', most=100)
+    await asyncio.sleep(1)
+    await scene.pods(1, "late")
+    await scene.until("the event is lost", lambda: lost.lost)
+    scene.proxy.clear()
+    assert await recovers(scene, 2, COMPARE_S + 5) < COMPARE_S + 5
+    assert LOST in await scene.end()
 
 
-def test_a_lost_change_of_a_node_is_found_within_one_comparison(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
+@scenario
+async def test_a_lost_change_of_a_node_is_found_within_one_comparison(scene: Scene) -> None:
     """The node was cordoned; the event of the end of that was lost."""
-
-    async def story(scene: Scene) -> None:
-        await scene.nodes(1, gpus=2)
-        path = path_of("Node", name="n0")
-        await scene.api.patch(path, {"spec": {"unschedulable": True}})
-        await scene.start(*COMPARES)
-        await scene.pods(1)
-        await scene.until("it waits", lambda: scene.proxy.count("patch", "pods", "status"))
-        lost = scene.proxy.lose_events(NODE_WATCHES, r'"type":"MODIFIED"', most=100)
-        await asyncio.sleep(1)
-        await scene.api.patch(path, {"spec": {"unschedulable": None}})
-        await scene.until("the event is lost", lambda: lost.lost)
-        assert await recovers(scene, 1, COMPARE_S + 5) < COMPARE_S + 5
-
-    assert LOST in play(cluster, namespace, tmp_path, story)
+    await scene.nodes(1, gpus=2)
+    path = path_of("Node", name="n0")
+    await scene.api.patch(path, {"spec": {"unschedulable": True}})
+    await scene.start(*COMPARES)
+    await scene.pods(1)
+    await scene.until("it waits", lambda: scene.proxy.count("patch", "pods", "status"))
+    lost = scene.proxy.lose_events(NODE_WATCHES, r'"type":"MODIFIED"', most=100)
+    await asyncio.sleep(1)
+    await scene.api.patch(path, {"spec": {"unschedulable": None}})
+    await scene.until("the event is lost", lambda: lost.lost)
+    assert await recovers(scene, 1, COMPARE_S + 5) < COMPARE_S + 5
+    assert LOST in await scene.end()
 
 
 def test_a_restored_etcd_is_noticed_within_30_s(

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -11,14 +10,12 @@ from testcluster import (
     BINDINGS,
     SHORT_LEASE,
     ApiError,
-    Cluster,
     Match,
     Object,
     Reservations,
     Scene,
     node,
     path_of,
-    play,
     pod,
 )
 from testcluster.scene import until
@@ -130,40 +127,38 @@ async def test_pods_are_bound_with_the_objects_that_kai_leaves(
 
 
 @pytest.mark.cluster_slow
-def test_a_binding_that_always_fails_has_no_bound_event(
-    cluster: Cluster, namespace: str, tmp_path: Path
+@scenario
+async def test_a_binding_that_always_fails_has_no_bound_event(
+    scene: Scene, *, namespace: str
 ) -> None:
     """It is retried after 1, 2 and 4 s, not each second."""
-
-    async def story(scene: Scene) -> None:
-        await scene.nodes(2)
-        await scene.start(*BY_REQUESTS)
-        await scene.pods(1, "early")
-        await scene.bound(1)
-        refused = scene.proxy.answer(Match("POST", "/pods/p0/binding$"), 403, "policy says no")
-        await scene.pods(4)
-        await scene.bound(4)
-        await refused.hit(3)
-        await asyncio.sleep(2)
-        assert refused.hits == 3
-        assert scene.proxy.count("create", "bindrequests") == 4 + 3
-        await refused.hit(4, seconds=4)
-        one = await get_pod(scene, "p0")
-        reported = await events(scene, "p0")
-        assert {reason for _, reason, _ in reported} == {"BindingError", "FailedBinding"}
-        bound = condition(one, "PodBound")
-        assert bound is not None
-        status, reason, text = bound
-        assert (status, reason) == ("False", "BindingError")
-        assert text.startswith(f"Failed to bind pod {namespace}/p0 to node n")
-        assert text.endswith(": policy says no")
-        scene.proxy.clear()
-        await scene.is_well(bound=5)
-        one = await get_pod(scene, "p0")
-        assert (condition(one, "PodBound") or ())[0] == "True"
-        assert (condition(one, "PodScheduled") or ())[0] == "True"
-
-    log = play(cluster, namespace, tmp_path, story)
+    await scene.nodes(2)
+    await scene.start(*BY_REQUESTS)
+    await scene.pods(1, "early")
+    await scene.bound(1)
+    refused = scene.proxy.answer(Match("POST", "/pods/p0/binding$"), 403, "policy says no")
+    await scene.pods(4)
+    await scene.bound(4)
+    await refused.hit(3)
+    await asyncio.sleep(2)
+    assert refused.hits == 3
+    assert scene.proxy.count("create", "bindrequests") == 4 + 3
+    await refused.hit(4, seconds=4)
+    one = await get_pod(scene, "p0")
+    reported = await events(scene, "p0")
+    assert {reason for _, reason, _ in reported} == {"BindingError", "FailedBinding"}
+    bound = condition(one, "PodBound")
+    assert bound is not None
+    status, reason, text = bound
+    assert (status, reason) == ("False", "BindingError")
+    assert text.startswith(f"Failed to bind pod {namespace}/p0 to node n")
+    assert text.endswith(": policy says no")
+    scene.proxy.clear()
+    await scene.is_well(bound=5)
+    one = await get_pod(scene, "p0")
+    assert (condition(one, "PodBound") or ())[0] == "True"
+    assert (condition(one, "PodScheduled") or ())[0] == "True"
+    log = await scene.end()
     assert "a pod cannot be bound" in log
 
 

@@ -2,7 +2,6 @@
 pods than GPUs, and no pod that fits waits (`Scene.is_well`)."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 from scene_play import scenario
@@ -16,7 +15,6 @@ from testcluster import (
     Scene,
     node,
     path_of,
-    play,
     pod,
 )
 
@@ -27,23 +25,20 @@ def binding_of(name: str) -> Match:
     return Match("POST", f"/pods/{name}/binding$")
 
 
-def test_answers_and_then_requests_are_lost(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
-    async def story(scene: Scene) -> None:
-        await scene.nodes(3)
-        await scene.start()
-        faults = [
-            scene.proxy.swallow(BINDINGS, skip=2, times=6),
-            scene.proxy.swallow(GROUPS, skip=2, times=3),
-            scene.proxy.drop(BINDINGS, times=6),
-            scene.proxy.drop(GROUPS, times=3),
-        ]
-        await scene.pods(24)
-        await scene.is_well(bound=24)
-        assert [each.hits for each in faults] == [6, 3, 6, 3]
-
-    log = play(cluster, namespace, tmp_path, story)
+@scenario
+async def test_answers_and_then_requests_are_lost(scene: Scene) -> None:
+    await scene.nodes(3)
+    await scene.start()
+    faults = [
+        scene.proxy.swallow(BINDINGS, skip=2, times=6),
+        scene.proxy.swallow(GROUPS, skip=2, times=3),
+        scene.proxy.drop(BINDINGS, times=6),
+        scene.proxy.drop(GROUPS, times=3),
+    ]
+    await scene.pods(24)
+    await scene.is_well(bound=24)
+    assert [each.hits for each in faults] == [6, 3, 6, 3]
+    log = await scene.end()
     assert "create Pod/binding got no answer; kai checks the result" in log
 
 
@@ -65,24 +60,21 @@ async def test_bursts_of_conflicts_refusals_and_errors(scene: Scene) -> None:
 
 
 @pytest.mark.cluster_slow
-def test_a_server_that_refuses_bindings_is_not_flooded(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
-    async def story(scene: Scene) -> None:
-        await scene.nodes(1)
-        await scene.start()
-        await scene.pods(1, "early")
-        await scene.bound(1)
-        scene.proxy.answer(BINDINGS, 403, "policy says no")
-        scene.proxy.answer(GROUPS, 403, "policy says no", times=2)
-        before = scene.proxy.count("create", "pods", "binding")
-        await scene.pods(4)
-        await asyncio.sleep(3)
-        assert 4 <= scene.proxy.count("create", "pods", "binding") - before <= 4 * 4
-        scene.proxy.clear()
-        await scene.is_well(bound=5)
-
-    log = play(cluster, namespace, tmp_path, story)
+@scenario
+async def test_a_server_that_refuses_bindings_is_not_flooded(scene: Scene) -> None:
+    await scene.nodes(1)
+    await scene.start()
+    await scene.pods(1, "early")
+    await scene.bound(1)
+    scene.proxy.answer(BINDINGS, 403, "policy says no")
+    scene.proxy.answer(GROUPS, 403, "policy says no", times=2)
+    before = scene.proxy.count("create", "pods", "binding")
+    await scene.pods(4)
+    await asyncio.sleep(3)
+    assert 4 <= scene.proxy.count("create", "pods", "binding") - before <= 4 * 4
+    scene.proxy.clear()
+    await scene.is_well(bound=5)
+    log = await scene.end()
     assert "create PodGroup failed" in log
     assert "a pod cannot be bound" in log
     assert "policy says no" in log
@@ -129,30 +121,29 @@ async def test_an_answer_is_delayed_for_a_minute(scene: Scene, *, namespace: str
     assert scene.proxy.count("create", "pods", "binding") <= 4
 
 
-def test_watches_are_broken_pods_deleted_and_versions_expired(
-    cluster: Cluster, namespace: str, tmp_path: Path
+@scenario
+async def test_watches_are_broken_pods_deleted_and_versions_expired(
+    scene: Scene, *, namespace: str
 ) -> None:
-    async def story(scene: Scene) -> None:
-        await scene.nodes(16)
-        await scene.start()
-        await scene.pods(128)
-        await scene.bound(128)
-        scene.proxy.answer(WATCHES, 503)
-        scene.proxy.cut_open(WATCHES)
-        deletions = [
-            scene.api.delete(path_of("Pod", namespace, f"p{number}"), gracePeriodSeconds=0)
-            for number in range(100)
-        ]
-        await asyncio.gather(*deletions)
-        await scene.pods(100, "next")
-        await scene.until("they are gone", lambda: len(scene.history.bound()) == 28)
-        await scene.until("the log has the problem", lambda: "cannot watch" in scene.kai.log)
-        scene.proxy.clear()
-        scene.proxy.expire(times=7)
-        await scene.is_well(bound=128)
-        await scene.until("it says so", lambda: "watches continue" in scene.kai.log)
-
-    assert "cannot watch" in play(cluster, namespace, tmp_path, story)
+    await scene.nodes(16)
+    await scene.start()
+    await scene.pods(128)
+    await scene.bound(128)
+    scene.proxy.answer(WATCHES, 503)
+    scene.proxy.cut_open(WATCHES)
+    deletions = [
+        scene.api.delete(path_of("Pod", namespace, f"p{number}"), gracePeriodSeconds=0)
+        for number in range(100)
+    ]
+    await asyncio.gather(*deletions)
+    await scene.pods(100, "next")
+    await scene.until("they are gone", lambda: len(scene.history.bound()) == 28)
+    await scene.until("the log has the problem", lambda: "cannot watch" in scene.kai.log)
+    scene.proxy.clear()
+    scene.proxy.expire(times=7)
+    await scene.is_well(bound=128)
+    await scene.until("it says so", lambda: "watches continue" in scene.kai.log)
+    assert "cannot watch" in await scene.end()
 
 
 @scenario

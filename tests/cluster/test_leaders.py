@@ -3,29 +3,25 @@ ends, the other one takes over."""
 
 import asyncio
 import signal
-from pathlib import Path
 
 import pytest
 from scene_play import scenario
-from testcluster import BINDINGS, SHORT_LEASE, Cluster, Match, Scene, node, path_of, play
+from testcluster import BINDINGS, SHORT_LEASE, Match, Scene, node, path_of
 
 
 @pytest.mark.cluster_slow
-def test_the_second_process_waits_until_the_first_is_killed(
-    cluster: Cluster, namespace: str, tmp_path: Path
-) -> None:
-    async def story(scene: Scene) -> None:
-        await scene.nodes(20)
-        first = await scene.start(*SHORT_LEASE)
-        await scene.until("the first one leads", lambda: "leading" in first.log)
-        second = await scene.start(*SHORT_LEASE)
-        await scene.until("the second one waits", lambda: "waiting to lead" in second.log)
-        await scene.pods(160)
-        await scene.bound(40)
-        await asyncio.to_thread(first.kill)
-        await scene.is_well(bound=160)
-
-    log = play(cluster, namespace, tmp_path, story)
+@scenario
+async def test_the_second_process_waits_until_the_first_is_killed(scene: Scene) -> None:
+    await scene.nodes(20)
+    first = await scene.start(*SHORT_LEASE)
+    await scene.until("the first one leads", lambda: "leading" in first.log)
+    second = await scene.start(*SHORT_LEASE)
+    await scene.until("the second one waits", lambda: "waiting to lead" in second.log)
+    await scene.pods(160)
+    await scene.bound(40)
+    await asyncio.to_thread(first.kill)
+    await scene.is_well(bound=160)
+    log = await scene.end()
     assert "is held by" in log
 
 

@@ -3,11 +3,10 @@ kubelets reject it. The pod goes to other nodes, and not at the expense of other
 """
 
 import asyncio
-from pathlib import Path
 
 import pytest
 from scene_play import scenario
-from testcluster import Cluster, Object, Scene, node, path_of, play, pod_spec, queue
+from testcluster import Cluster, Object, Scene, node, path_of, pod_spec, queue
 from testcluster.scene import until
 
 REGISTRATION = "admissionregistration.k8s.io/v1"
@@ -40,27 +39,25 @@ def policy(name: str, namespace: str, to: str) -> list[Object]:
 
 
 @pytest.mark.parametrize("binding", ["direct", "bind-requests"])
-def test_sixteen_pods_start_beside_a_node_that_refuses_them(
-    cluster: Cluster, namespace: str, binding: str, tmp_path: Path
+@scenario
+async def test_sixteen_pods_start_beside_a_node_that_refuses_them(
+    scene: Scene, *, cluster: Cluster, namespace: str, binding: str
 ) -> None:
     """Report 42: the refusing node has the best score, and free nodes are beside it."""
     rules = policy("kept", namespace, "n0")
-
-    async def story(scene: Scene) -> None:
-        for each in rules:
-            await scene.api.post(f"/apis/{REGISTRATION}/{PATHS[each['kind']]}", each)
-        await scene.nodes(1)  # n0, with 8 GPUs
-        await scene.start("--binding", binding)
-        await asyncio.sleep(2)  # the policy is in force a moment after it was created
-        await scene.pods(1, "early")
-        await scene.until("it is refused", lambda: "n0 is kept for others" in scene.kai.log)
-        await until(scene, "the reason names the node", lambda: is_told(scene, "early0"))
-        await scene.api.create(node("n1", gpus=8), node("n2", gpus=8))
-        await scene.api.ready_nodes(3)
-        await scene.pods(15)
-        await scene.bound(16, 30)
-
-    log = play(cluster, namespace, tmp_path, story)
+    for each in rules:
+        await scene.api.post(f"/apis/{REGISTRATION}/{PATHS[each['kind']]}", each)
+    await scene.nodes(1)  # n0, with 8 GPUs
+    await scene.start("--binding", binding)
+    await asyncio.sleep(2)  # the policy is in force a moment after it was created
+    await scene.pods(1, "early")
+    await scene.until("it is refused", lambda: "n0 is kept for others" in scene.kai.log)
+    await until(scene, "the reason names the node", lambda: is_told(scene, "early0"))
+    await scene.api.create(node("n1", gpus=8), node("n2", gpus=8))
+    await scene.api.ready_nodes(3)
+    await scene.pods(15)
+    await scene.bound(16, 30)
+    log = await scene.end()
     assert "Traceback" not in log
     for each in rules:
         cluster.kubectl("delete", each["kind"].lower(), each["metadata"]["name"])

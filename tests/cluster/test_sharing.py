@@ -4,7 +4,6 @@ UUID, and after the last pod it is free again (spec 6 C53-C58)."""
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -18,7 +17,6 @@ from testcluster import (
     Scene,
     node,
     path_of,
-    play,
     pod,
 )
 from testcluster.devices import (
@@ -224,29 +222,25 @@ async def test_orphans_of_an_earlier_process_are_removed_at_the_start(
         assert len(await reservations(scene)) == 1
 
 
-def test_pods_of_a_manually_deleted_reservation_are_deleted(
-    cluster: Cluster, namespace: str, tmp_path: Path
+@scenario
+async def test_pods_of_a_manually_deleted_reservation_are_deleted(
+    scene: Scene, *, cluster: Cluster, namespace: str
 ) -> None:
     """No pod holds their device any more, and the kubelet may assign it to others (spec 6 C57)."""
-
-    async def story(scene: Scene) -> None:
-        async with Admission(cluster), Reservations(scene.api):
-            await scene.nodes(1, gpus=2)
-            await scene.start()
-            await scene.api.create(half("one", namespace), half("other", namespace, "0.8"))
-            await scene.bound(2)
-            group = (await pods_of(scene))["one"]["metadata"]["labels"][GROUP]
-            [held] = [
-                each
-                for each in await reservations(scene)
-                if each["metadata"]["labels"][GROUP] == group
-            ]
-            name = held["metadata"]["name"]
-            await scene.api.delete(path_of("Pod", keys.RESERVATION, name), gracePeriodSeconds=0)
-            await scene.until("its pod goes", lambda: scene.history.bound() == {"other"})
-            await until_right(scene)
-
-    log = play(cluster, namespace, tmp_path, story)
+    async with Admission(cluster), Reservations(scene.api):
+        await scene.nodes(1, gpus=2)
+        await scene.start()
+        await scene.api.create(half("one", namespace), half("other", namespace, "0.8"))
+        await scene.bound(2)
+        group = (await pods_of(scene))["one"]["metadata"]["labels"][GROUP]
+        [held] = [
+            each for each in await reservations(scene) if each["metadata"]["labels"][GROUP] == group
+        ]
+        name = held["metadata"]["name"]
+        await scene.api.delete(path_of("Pod", keys.RESERVATION, name), gracePeriodSeconds=0)
+        await scene.until("its pod goes", lambda: scene.history.bound() == {"other"})
+        await until_right(scene)
+    log = await scene.end()
     assert "its GPU reservation on node n0 no longer exists" in log
 
 

@@ -124,6 +124,18 @@ class Scene:
             found += [f"log of kai {number}: {line}" for line in wrong_lines(kai.log)]
         return found
 
+    async def end(self) -> str:
+        """Stops the processes with SIGTERM, and returns their logs.
+
+        Raises:
+            AssertionError: a process that was not killed did not end with exit status 0.
+        """
+        self.proxy.clear()
+        for kai in self.kais:
+            status = await asyncio.to_thread(kai.stop)
+            assert status == 0, f"exit status {status}\n{self.report()}"
+        return "\n".join(kai.log for kai in self.kais)
+
     def report(self) -> str:
         """For messages of failed tests."""
         history = self.history
@@ -174,11 +186,7 @@ Story = Callable[[Scene], Awaitable[None]]
 
 
 def play(cluster: Cluster, namespace: str, folder: Path, story: Story, seconds: float = 200) -> str:
-    """Runs a story, stops its processes with SIGTERM, and returns their logs.
-
-    Raises:
-        AssertionError: a process that was not killed did not end with exit status 0.
-    """
+    """Runs a story, ends its processes, and returns their logs."""
     install(cluster)
 
     async def run() -> str:
@@ -190,11 +198,7 @@ def play(cluster: Cluster, namespace: str, folder: Path, story: Story, seconds: 
             scene = Scene(cluster, namespace, folder, proxy, api, watcher.history)
             try:
                 await asyncio.wait_for(story(scene), seconds)
-                proxy.clear()
-                for kai in scene.kais:
-                    status = await asyncio.to_thread(kai.stop)
-                    assert status == 0, f"exit status {status}\n{scene.report()}"
-                return "\n".join(kai.log for kai in scene.kais)
+                return await scene.end()
             finally:
                 for kai in scene.kais:
                     await asyncio.to_thread(kai.kill)
