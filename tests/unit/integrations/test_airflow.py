@@ -6,24 +6,11 @@ from typing import Any
 import pytest
 
 import kai
+from fakes.gpu_requests import EACH_GPU_REQUEST, GPU_TOLERATION, ROWS, in_container
 from kai.integrations import airflow
 from kai.settings import Built, merge
 
-TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 TIMEOUTS = {"startup_timeout_seconds": 3600, "schedule_timeout_seconds": 86400}
-KINDS: dict[str, tuple[dict[str, Any], dict[str, str], dict[str, str]]] = {
-    # the request; annotations; limits
-    "none": ({}, {}, {}),
-    "whole": ({"gpus": 2}, {}, {"nvidia.com/gpu": "2"}),
-    "mig": ({"mig": "1g.5gb"}, {}, {"nvidia.com/mig-1g.5gb": "1"}),
-    "fraction": ({"gpu_fraction": "0.25"}, {"gpu-fraction": "0.25"}, {}),
-    "memory": ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120"}, {}),
-    "devices": (
-        {"gpu_fraction": 0.5, "devices": 2},
-        {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"},
-        {},
-    ),
-}
 
 
 def request(**arguments: Any) -> kai.PodRequest:
@@ -51,7 +38,7 @@ def test_half_a_t4() -> None:
         "schedulername": "kai-scheduler",
         "labels": {"kai.scheduler/queue": "team-a"},
         "annotations": {"gpu-fraction": "0.5", "gpu-fraction-container-name": "base"},
-        "tolerations": [TOLERATION],
+        "tolerations": [GPU_TOLERATION],
         "node_selector": {"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"},
         "env_vars": {"NVIDIA_DRIVER_CAPABILITIES": "all"},
         "container_resources": {
@@ -67,11 +54,11 @@ def test_half_a_t4() -> None:
     assert built.cluster_objects == ()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_gpu_request(kind: str) -> None:
-    gpus, annotations, limits = KINDS[kind]
-    if annotations:
-        annotations = {**annotations, "gpu-fraction-container-name": "base"}
+@EACH_GPU_REQUEST
+def test_every_kind_of_gpu_request(
+    gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
+) -> None:
+    annotations = in_container("base", annotations)
     built = plain(**gpus)
 
     assert built.get("annotations", {}) == annotations
@@ -82,9 +69,10 @@ def test_every_kind_of_gpu_request(kind: str) -> None:
     assert built.pod["spec"]["schedulerName"] == "kai-scheduler"
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_executor_pod_runs_the_task_in_its_first_container(kind: str) -> None:
-    gpus, annotations, limits = KINDS[kind]
+@EACH_GPU_REQUEST
+def test_an_executor_pod_runs_the_task_in_its_first_container(
+    gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
+) -> None:
     override = airflow.pod_override(request(**gpus), as_native=False)
 
     assert set(override) == {"metadata", "spec"}
@@ -201,9 +189,9 @@ def test_a_template_without_containers_gets_one() -> None:
     assert base == {"name": "base", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ROWS)
 def test_a_template_with_the_settings_is_unchanged(kind: str) -> None:
-    gpus = KINDS[kind][0]
+    gpus = ROWS[kind][0]
     once = plain({"pod_template": template({"name": "base"})}, **gpus)
     twice = plain({"pod_template": once["pod_template_dict"]}, **gpus)
     assert twice == once

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 import kai
+from fakes.gpu_requests import EACH_GPU_REQUEST, GPU_TOLERATION, in_container
 from kai.integrations import argo
 from kai.settings import Built, merge
-
-TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 
 
 def request(**arguments: Any) -> kai.PodRequest:
@@ -42,7 +41,7 @@ def test_half_a_t4() -> None:
             },
             "schedulerName": "kai-scheduler",
             "nodeSelector": {"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"},
-            "tolerations": [TOLERATION],
+            "tolerations": [GPU_TOLERATION],
             "container": {
                 "env": [{"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "all"}],
                 "resources": {"requests": {"memory": "1Gi"}},
@@ -53,27 +52,12 @@ def test_half_a_t4() -> None:
     assert built.unsupported == ()
 
 
-@pytest.mark.parametrize(
-    ("gpus", "annotations", "limits"),
-    [
-        ({}, {}, {}),
-        ({"gpus": 2}, {}, {"nvidia.com/gpu": "2"}),
-        ({"mig": "1g.5gb"}, {}, {"nvidia.com/mig-1g.5gb": "1"}),
-        ({"gpu_fraction": "0.25"}, {"gpu-fraction": "0.25"}, {}),
-        ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120"}, {}),
-        (
-            {"gpu_fraction": 0.5, "devices": 2},
-            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"},
-            {},
-        ),
-    ],
-)
+@EACH_GPU_REQUEST
 def test_every_kind_of_gpu_request(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
     template = plain(**gpus)["template"]
-    if annotations:
-        annotations = {**annotations, "gpu-fraction-container-name": "main"}
+    annotations = in_container("main", annotations)
 
     assert template["metadata"].get("annotations", {}) == annotations
     assert template.get("container", {}) == ({"resources": {"limits": limits}} if limits else {})

@@ -6,48 +6,22 @@ from typing import Any
 import pytest
 
 import kai
+from fakes.gpu_requests import EACH_GPU_REQUEST, GPU_TOLERATION, in_container
 from kai.integrations import dagster
-from kai.settings import merge
 
 TAG = "dagster-k8s/config"
-GPU_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 
 
 def config(**arguments: Any) -> dict[str, Any]:
     return dict(dagster.build(kai.PodRequest(queue="team-a", **arguments), as_native=False)[TAG])
 
 
-@pytest.mark.parametrize(
-    ("gpus", "annotations", "limits"),
-    [
-        ({}, {}, {}),
-        ({"gpus": 2}, {}, {"nvidia.com/gpu": "2"}),
-        ({"mig": "1g.5gb"}, {}, {"nvidia.com/mig-1g.5gb": "1"}),
-        (
-            {"gpu_fraction": 0.5},
-            {"gpu-fraction": "0.5", "gpu-fraction-container-name": "dagster"},
-            {},
-        ),
-        (
-            {"gpu_memory": "5Gi"},
-            {"gpu-memory": "5120", "gpu-fraction-container-name": "dagster"},
-            {},
-        ),
-        (
-            {"gpu_fraction": 0.5, "devices": 2},
-            {
-                "gpu-fraction": "0.5",
-                "gpu-fraction-num-devices": "2",
-                "gpu-fraction-container-name": "dagster",
-            },
-            {},
-        ),
-    ],
-)
+@EACH_GPU_REQUEST
 def test_each_kind_of_gpu_request_is_set(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
     tag = config(**gpus)
+    annotations = in_container("dagster", annotations)
     assert tag["pod_template_spec_metadata"].get("annotations", {}) == annotations
     assert tag.get("container_config", {}).get("resources", {}).get("limits", {}) == limits
     assert tag["pod_spec_config"].get("tolerations", []) == ([GPU_TOLERATION] if gpus else [])
@@ -117,14 +91,6 @@ def test_an_existing_tag_keeps_its_fields_except_whole_gpus() -> None:
     }
     assert built[TAG]["job_spec_config"] == {"ttl_seconds_after_finished": 60}
     assert any("nvidia.com/gpu: 1 in the limits" in warning for warning in built.warnings)
-
-
-def test_building_is_idempotent() -> None:
-    request = kai.PodRequest(queue="team-a", gpu_fraction=0.5, env={"A": "1"}, topology="t",
-                             required_level="rack")  # fmt: skip
-    once = dagster.build(request)
-    assert merge(merge({}, once), once) == once
-    assert dagster.build(request, existing=once) == once
 
 
 def test_a_container_with_another_name_gets_the_settings() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import kai
+from fakes.gpu_requests import EACH_GPU_REQUEST, in_container
 from kai.errors import InvalidRequestError
 from kai.integrations import dynamo
 
@@ -15,30 +16,16 @@ def request(**arguments: Any) -> kai.PodRequest:
     return kai.PodRequest(queue="inference", **arguments)
 
 
-@pytest.mark.parametrize(
-    ("gpus", "annotations", "limits"),
-    [
-        ({}, {}, {}),
-        ({"gpus": 2}, {}, {"gpu": "2"}),
-        ({"mig": "1g.5gb"}, {}, {"custom": {"nvidia.com/mig-1g.5gb": "1"}}),
-        ({"gpu_fraction": 0.5}, {"gpu-fraction": "0.5"}, {}),
-        ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120"}, {}),
-        (
-            {"gpu_fraction": 0.5, "devices": 2},
-            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"},
-            {},
-        ),
-    ],
-)
+@EACH_GPU_REQUEST
 def test_workers_request_gpus_with_dynamos_fields(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, Any]
 ) -> None:
     built = dynamo.build(request(**gpus), services=["Frontend", "Decode"])
     frontend, decode = (built["spec"]["services"][name] for name in ("Frontend", "Decode"))
-    if annotations:
-        annotations = {**annotations, "gpu-fraction-container-name": "main"}
+    annotations = in_container("main", annotations)
     assert decode["extraPodMetadata"].get("annotations", {}) == annotations
-    assert decode.get("resources", {}).get("limits", {}) == limits
+    of_dynamo = {"gpu": "2"} if "gpus" in gpus else {"custom": limits} if limits else {}
+    assert decode.get("resources", {}).get("limits", {}) == of_dynamo
     assert "annotations" not in frontend["extraPodMetadata"]
     assert "resources" not in frontend
     assert built["metadata"]["annotations"] == {QUEUE: "inference"}

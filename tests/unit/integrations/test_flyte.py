@@ -6,35 +6,19 @@ from typing import Any
 import pytest
 
 import kai
+from fakes.gpu_requests import EACH_GPU_REQUEST, GPU_TOLERATION, in_container
 from kai.integrations import flyte
-from kai.settings import merge
-
-GPU_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
-IN_PRIMARY = {"gpu-fraction-container-name": "primary"}
 
 
 def plain(**arguments: Any) -> dict[str, Any]:
     return dict(flyte.build(kai.PodRequest(queue="team-a", **arguments), as_native=False))
 
 
-@pytest.mark.parametrize(
-    ("gpus", "annotations", "limits"),
-    [
-        ({}, {}, {}),
-        ({"gpus": 2}, {}, {"nvidia.com/gpu": "2"}),
-        ({"mig": "1g.5gb"}, {}, {"nvidia.com/mig-1g.5gb": "1"}),
-        ({"gpu_fraction": 0.5}, {"gpu-fraction": "0.5", **IN_PRIMARY}, {}),
-        ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120", **IN_PRIMARY}, {}),
-        (
-            {"gpu_fraction": 0.5, "devices": 2},
-            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2", **IN_PRIMARY},
-            {},
-        ),
-    ],
-)
+@EACH_GPU_REQUEST
 def test_each_kind_of_gpu_request_is_set(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
+    annotations = in_container("primary", annotations)
     template = plain(**gpus)
     container = {"name": "primary", **({"resources": {"limits": limits}} if limits else {})}
     spec = {"schedulerName": "kai-scheduler", "containers": [container]}
@@ -83,13 +67,6 @@ def test_a_missing_primary_container_is_added_last() -> None:
     names = [each["name"] for each in built.pod["spec"]["containers"]]
     assert names == ["side", "primary"]
     assert built["annotations"]["gpu-fraction-container-name"] == "primary"
-
-
-def test_building_is_idempotent() -> None:
-    request = kai.PodRequest(queue="team-a", gpu_fraction=0.5, env={"A": "1"}, cpu=1)
-    once = flyte.build(request)
-    assert flyte.build(request, existing=once.settings) == once
-    assert merge(merge({}, once), once) == once
 
 
 def test_a_gang_is_unsupported() -> None:

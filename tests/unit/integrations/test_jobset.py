@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import kai
+from fakes.gpu_requests import EACH_GPU_REQUEST, in_container
 from kai.errors import InvalidRequestError
 from kai.integrations import jobset, kubernetes
 from kai.settings import merge
@@ -21,27 +22,16 @@ def jobs(manifest: Any) -> dict[str, Any]:
     return {each["name"]: each["template"] for each in manifest["spec"]["replicatedJobs"]}
 
 
-@pytest.mark.parametrize(
-    ("gpus", "annotation", "limit"),
-    [
-        ({}, None, None),
-        ({"gpus": 2}, None, "nvidia.com/gpu"),
-        ({"mig": "1g.5gb"}, None, "nvidia.com/mig-1g.5gb"),
-        ({"gpu_fraction": 0.5}, "gpu-fraction", None),
-        ({"gpu_memory": "5Gi"}, "gpu-memory", None),
-        ({"gpu_fraction": 0.5, "devices": 2}, "gpu-fraction-num-devices", None),
-    ],
-)
+@EACH_GPU_REQUEST
 def test_each_kind_of_gpu_request_is_only_on_the_pods(
-    gpus: dict[str, Any], annotation: str | None, limit: str | None
+    gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
     manifest = built(request=kai.PodRequest(queue="team-a", **gpus))
     template = jobs(manifest)["worker"]["spec"]["template"]
-    assert (annotation is not None) == ("annotations" in template["metadata"])
-    if annotation:
-        assert annotation in template["metadata"]["annotations"]
-    limits = template["spec"]["containers"][0].get("resources", {}).get("limits", {})
-    assert list(limits) == ([limit] if limit else [])
+    annotations = in_container("main", annotations)
+    assert template["metadata"].get("annotations", {}) == annotations
+    [container] = template["spec"]["containers"]
+    assert container.get("resources", {}).get("limits", {}) == limits
     assert manifest["metadata"] == {"name": "train", "labels": {"kai.scheduler/queue": "team-a"}}
     assert manifest.to_pod_spec()["spec"] == template["spec"]
 

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 import kai
+from fakes.gpu_requests import EACH_GPU_REQUEST, GPU_TOLERATION, in_container
 from kai.integrations import kfp
 from kai.settings import Built, merge
-
-TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 
 
 def plain(**arguments: Any) -> Built:
@@ -39,7 +38,7 @@ def test_half_a_t4() -> None:
                 "annotations": {"gpu-fraction": "0.5", "gpu-fraction-container-name": "main"},
             },
             "nodeSelector": {"labels": {"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}},
-            "tolerations": [TOLERATION],
+            "tolerations": [GPU_TOLERATION],
         },
         "env": {"NVIDIA_DRIVER_CAPABILITIES": "all"},
         "cpu": {"request": "500m"},
@@ -48,39 +47,25 @@ def test_half_a_t4() -> None:
     assert json.loads(json.dumps(dict(built))) == built
 
 
-@pytest.mark.parametrize(
-    ("gpus", "annotations", "accelerator"),
-    [
-        ({}, {}, None),
-        ({"gpus": 2}, {}, {"type": "nvidia.com/gpu", "limit": "2"}),
-        ({"gpu_fraction": 1}, {}, {"type": "nvidia.com/gpu", "limit": "1"}),
-        ({"mig": "1g.5gb"}, {}, {"type": "nvidia.com/mig-1g.5gb", "limit": "1"}),
-        ({"gpu_fraction": "0.25"}, {"gpu-fraction": "0.25"}, None),
-        ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120"}, None),
-        (
-            {"gpu_fraction": 0.5, "devices": 2},
-            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"},
-            None,
-        ),
-    ],
-)
+@EACH_GPU_REQUEST
 def test_every_kind_of_gpu_request(
-    gpus: dict[str, Any], annotations: dict[str, str], accelerator: dict[str, str] | None
+    gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
     built = plain(**gpus)
-    if annotations:
-        annotations = {**annotations, "gpu-fraction-container-name": "main"}
+    annotations = in_container("main", annotations)
 
     assert metadata(built).get("annotations", {}) == annotations
-    assert built.get("accelerator") == accelerator
+    accelerators = [{"type": name, "limit": count} for name, count in limits.items()]
+    assert built.get("accelerator") == (accelerators[0] if accelerators else None)
     assert ("tolerations" in built["kubernetes"]) == bool(gpus)
     wait, main = built.pod["spec"]["containers"]
     assert wait == {"name": "wait"}
-    if accelerator is None:
-        assert "resources" not in main
-    else:
-        assert main["resources"] == {"limits": {accelerator["type"]: accelerator["limit"]}}
+    assert main.get("resources", {}) == ({"limits": limits} if limits else {})
     assert built.pod["metadata"] == metadata(built)
+
+
+def test_all_of_a_gpu_is_a_whole_one() -> None:
+    assert plain(gpu_fraction=1) == plain(gpus=1)
 
 
 def test_settings_of_the_owner_are_on_the_pod() -> None:
@@ -219,7 +204,7 @@ def test_applying_is_idempotent_and_keeps_other_settings() -> None:
     json_form = {"tolerationJson": {"runtimeValue": {"constant": {"key": "a"}}}}
     task = Task(
         podMetadata={"labels": {"team": "vision"}},
-        tolerations=[toleration, json_form, TOLERATION],
+        tolerations=[toleration, json_form, GPU_TOLERATION],
         imagePullPolicy="Always",
     )
 
@@ -228,7 +213,7 @@ def test_applying_is_idempotent_and_keeps_other_settings() -> None:
 
     config = task.platform_config["kubernetes"]
     assert config["imagePullPolicy"] == "Always"
-    assert config["tolerations"] == [toleration, json_form, TOLERATION]
+    assert config["tolerations"] == [toleration, json_form, GPU_TOLERATION]
     assert config["podMetadata"]["labels"] == {
         "team": "vision",
         "kai.scheduler/queue": "team-a",

@@ -7,11 +7,8 @@ from typing import Any
 import pytest
 
 import kai
+from fakes.gpu_requests import EACH_GPU_REQUEST, GPU_TOLERATION, in_container
 from kai.integrations import kserve
-from kai.settings import merge
-
-GPU_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
-IN_KSERVE = {"gpu-fraction-container-name": "kserve-container"}
 
 
 def predictor(**arguments: Any) -> dict[str, Any]:
@@ -19,25 +16,12 @@ def predictor(**arguments: Any) -> dict[str, Any]:
     return dict(json.loads(json.dumps(built.settings))["spec"]["predictor"])
 
 
-@pytest.mark.parametrize(
-    ("gpus", "annotations", "limits"),
-    [
-        ({}, {}, {}),
-        ({"gpus": 2}, {}, {"nvidia.com/gpu": "2"}),
-        ({"mig": "1g.5gb"}, {}, {"nvidia.com/mig-1g.5gb": "1"}),
-        ({"gpu_fraction": 0.5}, {"gpu-fraction": "0.5", **IN_KSERVE}, {}),
-        ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120", **IN_KSERVE}, {}),
-        (
-            {"gpu_fraction": 0.5, "devices": 2},
-            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2", **IN_KSERVE},
-            {},
-        ),
-    ],
-)
+@EACH_GPU_REQUEST
 @pytest.mark.parametrize("mode", ["RawDeployment", "Serverless"])
 def test_each_kind_of_gpu_request_is_set(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str], mode: str
 ) -> None:
+    annotations = in_container("kserve-container", annotations)
     made = predictor(**gpus)
     assert made.get("annotations", {}) == annotations
     assert made.get("model", {}).get("resources", {}).get("limits", {}) == limits
@@ -164,16 +148,6 @@ def test_workers_of_a_predictor_get_whole_gpus_from_kserve() -> None:
     built = kserve.build(kai.PodRequest(queue="a", gpu_memory=1024), existing=existing)
     assert [each.setting for each in built.unsupported] == ["gpu_memory"]
     assert kserve.build(kai.PodRequest(queue="a", gpus=1), existing=existing).unsupported == ()
-
-
-@pytest.mark.parametrize("mode", ["RawDeployment", "Serverless"])
-@pytest.mark.parametrize("component", ["predictor", "transformer"])
-def test_building_is_idempotent(mode: str, component: str) -> None:
-    request = kai.PodRequest(queue="team-a", gpu_fraction=0.5, env={"A": "1"}, cpu=1)
-    once = kserve.build(request, mode=mode, component=component)
-    again = kserve.build(request, mode=mode, component=component, existing=once)
-    assert again == once
-    assert merge(merge({}, once), once) == once
 
 
 def test_services_are_not_preemptible_by_default() -> None:

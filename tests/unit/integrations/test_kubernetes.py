@@ -10,34 +10,17 @@ import pytest
 import yaml
 
 import kai
+from fakes.gpu_requests import EACH_GPU_REQUEST, GPU_TOLERATION, ROWS, in_container
 from kai.api import kinds
 from kai.errors import InvalidRequestError
 from kai.integrations import kubernetes
 
 ROOT = Path(__file__).parents[3]
-GPU = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 TOPOLOGY = {"topology": "racks", "required_level": "example.com/rack"}
 ON_OWNER = {
     "kai.scheduler/topology": "racks",
     "kai.scheduler/topology-required-placement": "example.com/rack",
 }
-# Arguments -> annotations of the pod, limits of its container.
-KINDS_OF_GPU: list[tuple[dict[str, Any], dict[str, str], dict[str, str]]] = [
-    ({}, {}, {}),
-    ({"gpus": 2}, {}, {"nvidia.com/gpu": "2"}),
-    ({"mig": "1g.5gb"}, {}, {"nvidia.com/mig-1g.5gb": "1"}),
-    ({"gpu_fraction": 0.5}, {"gpu-fraction": "0.5", "gpu-fraction-container-name": "main"}, {}),
-    ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120", "gpu-fraction-container-name": "main"}, {}),
-    (
-        {"gpu_fraction": 0.5, "devices": 2},
-        {
-            "gpu-fraction": "0.5",
-            "gpu-fraction-num-devices": "2",
-            "gpu-fraction-container-name": "main",
-        },
-        {},
-    ),
-]
 
 
 def requested(**arguments: Any) -> kai.PodRequest:
@@ -48,16 +31,16 @@ def pod_template(**container: Any) -> dict[str, Any]:
     return {"spec": {"containers": [{"name": "main", "image": "i", **container}]}}
 
 
-@pytest.mark.parametrize(("gpus", "annotations", "limits"), KINDS_OF_GPU)
+@EACH_GPU_REQUEST
 def test_each_kind_of_gpu_request_is_set(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
     built = kubernetes.build(requested(**gpus))
     container = built["spec"]["containers"][0]
-    assert built["metadata"].get("annotations", {}) == annotations
+    assert built["metadata"].get("annotations", {}) == in_container("main", annotations)
     assert container.get("resources", {}).get("limits", {}) == limits
     assert "resources" not in container or container["resources"]
-    assert built["spec"].get("tolerations", []) == ([GPU] if gpus else [])
+    assert built["spec"].get("tolerations", []) == ([GPU_TOLERATION] if gpus else [])
     assert built["spec"]["schedulerName"] == "kai-scheduler"
     assert built.to_pod_spec()["metadata"] == built["metadata"]
     assert yaml.safe_load(yaml.safe_dump(dict(built))) == dict(built)
@@ -168,8 +151,8 @@ def test_a_fraction_removes_whole_gpus_from_every_container() -> None:
     assert sum("nvidia.com/gpu" in warning for warning in built.warnings) == 4
 
 
-@pytest.mark.parametrize("then", [each[0] for each in KINDS_OF_GPU if each[0]])
-@pytest.mark.parametrize("before", [each[0] for each in KINDS_OF_GPU if each[0]])
+@pytest.mark.parametrize("then", [each[0] for each in ROWS.values() if each[0]])
+@pytest.mark.parametrize("before", [each[0] for each in ROWS.values() if each[0]])
 def test_a_new_gpu_request_replaces_any_earlier_one(
     before: dict[str, Any], then: dict[str, Any]
 ) -> None:
@@ -259,7 +242,7 @@ def test_every_workload_kind_is_tested() -> None:
     assert set(MANIFESTS) == set(kinds.WORKLOADS)
 
 
-@pytest.mark.parametrize("gpus", [each[0] for each in KINDS_OF_GPU])
+@pytest.mark.parametrize("gpus", [each[0] for each in ROWS.values()])
 @pytest.mark.parametrize("kind", sorted(MANIFESTS))
 def test_patching_keeps_other_fields_and_is_idempotent(kind: str, gpus: dict[str, Any]) -> None:
     request = requested(
@@ -351,7 +334,7 @@ NULLS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("gpus", [each[0] for each in KINDS_OF_GPU])
+@pytest.mark.parametrize("gpus", [each[0] for each in ROWS.values()])
 @pytest.mark.parametrize(
     "written",
     [

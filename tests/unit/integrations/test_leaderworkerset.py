@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import kai
+from fakes.gpu_requests import EACH_GPU_REQUEST, in_container
 from kai.errors import InvalidRequestError
 from kai.integrations import leaderworkerset
 
@@ -17,28 +18,17 @@ def built(gpus: dict[str, Any] | None = None, **options: Any) -> Any:
     return leaderworkerset.build(request, **{"name": "serve", "image": "i", "size": 4, **options})
 
 
-@pytest.mark.parametrize(
-    ("gpus", "annotation", "limit"),
-    [
-        ({}, None, None),
-        ({"gpus": 2}, None, "nvidia.com/gpu"),
-        ({"mig": "1g.5gb"}, None, "nvidia.com/mig-1g.5gb"),
-        ({"gpu_fraction": 0.5}, "gpu-fraction", None),
-        ({"gpu_memory": "5Gi"}, "gpu-memory", None),
-        ({"gpu_fraction": 0.5, "devices": 2}, "gpu-fraction-num-devices", None),
-    ],
-)
+@EACH_GPU_REQUEST
 def test_leader_and_workers_get_each_kind_of_gpu_request(
-    gpus: dict[str, Any], annotation: str | None, limit: str | None
+    gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
     manifest = built(gpus)
     group = manifest["spec"]["leaderWorkerTemplate"]
     for template in (group["leaderTemplate"], group["workerTemplate"]):
         assert template["spec"]["schedulerName"] == "kai-scheduler"
-        if annotation:
-            assert annotation in template["metadata"]["annotations"]
-        limits = template["spec"]["containers"][0].get("resources", {}).get("limits", {})
-        assert list(limits) == ([limit] if limit else [])
+        [container] = template["spec"]["containers"]
+        assert template["metadata"].get("annotations", {}) == in_container("main", annotations)
+        assert container.get("resources", {}).get("limits", {}) == limits
     assert manifest["metadata"]["labels"] == {"kai.scheduler/queue": "team-a"}
 
 

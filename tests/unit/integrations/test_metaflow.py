@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 import kai
+from fakes.gpu_requests import EACH_GPU_REQUEST, GPU_TOLERATION
 from kai.integrations import metaflow
-from kai.settings import merge
-
-GPU_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 
 
 def arguments(**request: Any) -> dict[str, Any]:
@@ -22,31 +20,21 @@ def unsupported(request: kai.PodRequest, **options: Any) -> set[str]:
     return {each.setting for each in metaflow.build(request, **options).unsupported}
 
 
-@pytest.mark.parametrize(
-    ("gpus", "expected"),
-    [
-        ({}, {}),
-        ({"gpus": 2}, {"gpu": 2}),
-        ({"mig": "1g.5gb"}, {"extended_resources": {"nvidia.com/mig-1g.5gb": "1"}}),
-        ({"gpu_fraction": 0.5}, {"annotations": {"gpu-fraction": "0.5"}}),
-        ({"gpu_memory": "5Gi"}, {"annotations": {"gpu-memory": "5120"}}),
-        (
-            {"gpu_fraction": 0.5, "devices": 2},
-            {"annotations": {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"}},
-        ),
-    ],
-)
-def test_each_kind_of_gpu_request_is_set(gpus: dict[str, Any], expected: dict[str, Any]) -> None:
+@EACH_GPU_REQUEST
+def test_each_kind_of_gpu_request_is_set(
+    gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
+) -> None:
     tolerations = {"tolerations": [GPU_TOLERATION]} if gpus else {}
     labels = {"labels": {"kai.scheduler/queue": "team-a"}}
-    assert arguments(**gpus) == {**labels, **tolerations, **expected}
+    given = {"annotations": annotations} if annotations else {}
+    if "mig" in gpus:
+        given = {"extended_resources": limits}
+    elif limits:
+        given = {"gpu": 2}
+    assert arguments(**gpus) == {**labels, **tolerations, **given}
     pod = metaflow.build(kai.PodRequest(queue="team-a", **gpus)).to_pod_spec()
-    assert pod["metadata"].get("annotations", {}) == expected.get("annotations", {})
-    limits = pod["spec"]["containers"][0]["resources"].get("limits", {})
-    assert limits == {
-        **({"nvidia.com/gpu": "2"} if "gpus" in gpus else {}),
-        **expected.get("extended_resources", {}),
-    }
+    assert pod["metadata"].get("annotations", {}) == annotations
+    assert pod["spec"]["containers"][0]["resources"].get("limits", {}) == limits
 
 
 @pytest.mark.parametrize(
@@ -190,17 +178,6 @@ def test_zero_gpus_are_removed_as_well() -> None:
     assert "gpu" not in metaflow.build(request, existing={"kubernetes": {"gpu": 0}})["kubernetes"]
     none = metaflow.build(kai.PodRequest(queue="a"), existing={"kubernetes": {"gpu": 0}})
     assert none["kubernetes"]["gpu"] == 0
-
-
-@pytest.mark.parametrize("target", ["job", "argo"])
-def test_building_is_idempotent(target: str) -> None:
-    request = kai.PodRequest(
-        queue="team-a", gpu_fraction=0.5, env={"A": "1"}, cpu=1, memory="1Gi", privileged=True
-    )
-    once = metaflow.build(request, target=target, step="train")
-    again = metaflow.build(request, target=target, step="train", existing=once)
-    assert again == once
-    assert merge(merge({}, once), once) == once
 
 
 def test_unknown_names_are_refused() -> None:

@@ -8,11 +8,8 @@ import pytest
 import yaml
 
 import kai
+from fakes.gpu_requests import EACH_GPU_REQUEST, GPU_TOLERATION, in_container
 from kai.integrations import mlflow
-from kai.settings import merge
-
-GPU_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
-IN_MNIST = {"gpu-fraction-container-name": "mnist"}
 
 
 def job_of(**arguments: Any) -> dict[str, Any]:
@@ -20,24 +17,11 @@ def job_of(**arguments: Any) -> dict[str, Any]:
     return dict(mlflow.build(request, project="mnist")["kube-job-template"])
 
 
-@pytest.mark.parametrize(
-    ("gpus", "annotations", "limits"),
-    [
-        ({}, {}, {}),
-        ({"gpus": 2}, {}, {"nvidia.com/gpu": "2"}),
-        ({"mig": "1g.5gb"}, {}, {"nvidia.com/mig-1g.5gb": "1"}),
-        ({"gpu_fraction": 0.5}, {"gpu-fraction": "0.5", **IN_MNIST}, {}),
-        ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120", **IN_MNIST}, {}),
-        (
-            {"gpu_fraction": 0.5, "devices": 2},
-            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2", **IN_MNIST},
-            {},
-        ),
-    ],
-)
+@EACH_GPU_REQUEST
 def test_each_kind_of_gpu_request_is_set(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
+    annotations = in_container("mnist", annotations)
     pod = json.loads(json.dumps(job_of(**gpus)))["spec"]["template"]
     assert pod["metadata"].get("annotations", {}) == annotations
     assert pod["spec"]["containers"][0].get("resources", {}).get("limits", {}) == limits
@@ -98,13 +82,6 @@ def test_a_template_keeps_its_fields_except_whole_gpus() -> None:
     assert [each["name"] for each in containers] == ["mnist", "side"]
     assert '"nvidia.com/gpu":' not in json.dumps(containers)
     assert any("nvidia.com/gpu: 1 in the limits" in warning for warning in built.warnings)
-
-
-def test_building_is_idempotent() -> None:
-    request = kai.PodRequest(queue="team-a", gpu_fraction=0.5, env={"A": "1"}, cpu=1)
-    once = mlflow.build(request, project="mnist")
-    assert mlflow.build(request, project="mnist", template=once["kube-job-template"]) == once
-    assert merge(merge({}, once), once) == once
 
 
 def test_the_configuration_has_the_path_of_the_template(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 import kai
 from kai.integrations import prefect
-from kai.settings import merge
 
 GPU_KINDS: list[tuple[dict[str, Any], dict[str, str]]] = [
     ({}, {}),
@@ -180,17 +179,6 @@ def test_variables_of_a_run_may_have_any_name() -> None:
     template["variables"]["properties"]["env"]["default"] = own
     built = prefect.build(kai.PodRequest(queue="team-a"), template=template)
     assert defaults_of(built["base_job_template"])["env"] == own
-
-
-def test_building_is_idempotent() -> None:
-    request = kai.PodRequest(
-        queue="team-a", gpu_fraction=0.5, cpu=1, topology="t", required_level="rack"
-    )
-    once = prefect.build(request)
-    again = prefect.build(request, template=once["base_job_template"])
-    assert again == once
-    assert again.warnings == once.warnings
-    assert merge(merge({}, once), once) == once
 
 
 def test_a_longer_timeout_is_kept() -> None:

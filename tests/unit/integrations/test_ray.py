@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import kai
+from fakes.gpu_requests import EACH_GPU_REQUEST, in_container
 from kai.errors import InvalidRequestError
 from kai.integrations import kubernetes, ray
 from kai.integrations.ray import WorkerGroup
@@ -24,34 +25,18 @@ def groups(cluster: Any) -> tuple[Any, Any]:
     return spec["headGroupSpec"], spec["workerGroupSpecs"][0]
 
 
-@pytest.mark.parametrize(
-    ("gpus", "annotations", "limits", "counted"),
-    [
-        ({}, {}, {}, None),
-        ({"gpus": 2}, {}, {"nvidia.com/gpu": "2"}, None),
-        ({"mig": "1g.5gb"}, {}, {"nvidia.com/mig-1g.5gb": "1"}, "1"),
-        ({"gpu_fraction": 0.5}, {"gpu-fraction": "0.5"}, {}, "1"),
-        ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120"}, {}, "1"),
-        (
-            {"gpu_fraction": 0.5, "devices": 2},
-            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"},
-            {},
-            "2",
-        ),
-    ],
-)
+@EACH_GPU_REQUEST
 @pytest.mark.parametrize("kind", ray.CLUSTERS)
 def test_workers_request_gpus_and_ray_gets_their_number(
     kind: str,
     gpus: dict[str, Any],
     annotations: dict[str, str],
     limits: dict[str, str],
-    counted: str | None,
 ) -> None:
     manifest = built(gpus, kind=kind)
     head, workers = groups(manifest)
-    if annotations:
-        annotations = {**annotations, "gpu-fraction-container-name": "ray-worker"}
+    counted = str(gpus.get("devices", 1)) if annotations or "mig" in gpus else None
+    annotations = in_container("ray-worker", annotations)
     template = workers["template"]
     assert template["metadata"].get("annotations", {}) == annotations
     assert template["spec"]["containers"][0].get("resources", {}).get("limits", {}) == limits

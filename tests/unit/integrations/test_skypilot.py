@@ -7,11 +7,8 @@ from typing import Any
 import pytest
 
 import kai
+from fakes.gpu_requests import EACH_GPU_REQUEST, GPU_TOLERATION, in_container
 from kai.integrations import skypilot
-from kai.settings import merge
-
-GPU_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
-IN_RAY_NODE = {"gpu-fraction-container-name": "ray-node"}
 
 
 def pod_config(**arguments: Any) -> dict[str, Any]:
@@ -19,24 +16,11 @@ def pod_config(**arguments: Any) -> dict[str, Any]:
     return dict(built["kubernetes"]["pod_config"])
 
 
-@pytest.mark.parametrize(
-    ("gpus", "annotations", "limits"),
-    [
-        ({}, {}, {}),
-        ({"gpus": 2}, {}, {"nvidia.com/gpu": "2"}),
-        ({"mig": "1g.5gb"}, {}, {"nvidia.com/mig-1g.5gb": "1"}),
-        ({"gpu_fraction": 0.5}, {"gpu-fraction": "0.5", **IN_RAY_NODE}, {}),
-        ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120", **IN_RAY_NODE}, {}),
-        (
-            {"gpu_fraction": 0.5, "devices": 2},
-            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2", **IN_RAY_NODE},
-            {},
-        ),
-    ],
-)
+@EACH_GPU_REQUEST
 def test_each_kind_of_gpu_request_is_set(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
+    annotations = in_container("ray-node", annotations)
     config = json.loads(json.dumps(pod_config(**gpus)))
     assert config["metadata"].get("annotations", {}) == annotations
     containers = [{"name": "ray-node", "resources": {"limits": limits}}] if limits else []
@@ -122,13 +106,6 @@ def test_a_context_has_its_own_settings() -> None:
     of_context = built["kubernetes"]["context_configs"]["gke"]
     assert of_context["pod_config"]["spec"] == {"schedulerName": "kai-scheduler"}
     assert of_context["provision_timeout"] == 3600
-
-
-def test_building_is_idempotent() -> None:
-    request = kai.PodRequest(queue="team-a", gpu_fraction=0.5, env={"A": "1"}, cpu=1)
-    once = skypilot.build(request)
-    assert skypilot.build(request, existing=once) == once
-    assert merge(merge({}, once), once) == once
 
 
 def test_another_container_is_refused() -> None:

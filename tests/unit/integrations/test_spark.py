@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import kai
+from fakes.gpu_requests import EACH_GPU_REQUEST, in_container
 from kai.errors import InvalidRequestError
 from kai.integrations import kubernetes, spark
 
@@ -13,31 +14,16 @@ def requested(**arguments: Any) -> kai.PodRequest:
     return kai.PodRequest(queue="team-a", **arguments)
 
 
-@pytest.mark.parametrize(
-    ("gpus", "annotations", "gpu"),
-    [
-        ({}, {}, None),
-        ({"gpus": 2}, {}, {"name": "nvidia.com/gpu", "quantity": 2}),
-        ({"mig": "1g.5gb"}, {}, {"name": "nvidia.com/mig-1g.5gb", "quantity": 1}),
-        ({"gpu_fraction": 0.5}, {"gpu-fraction": "0.5"}, None),
-        ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120"}, None),
-        (
-            {"gpu_fraction": 0.5, "devices": 2},
-            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"},
-            None,
-        ),
-    ],
-)
+@EACH_GPU_REQUEST
 def test_the_executors_request_the_gpus(
-    gpus: dict[str, Any], annotations: dict[str, str], gpu: dict[str, Any] | None
+    gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
     built = spark.build(requested(cpu="1", cpu_limit="2", **gpus), name="etl")
     driver, executor = built["spec"]["driver"], built["spec"]["executor"]
-    if annotations:
-        name = {"gpu-fraction-container-name": "spark-kubernetes-executor"}
-        annotations = {**annotations, **name}
+    annotations = in_container("spark-kubernetes-executor", annotations)
     assert executor.get("annotations", {}) == annotations
-    assert executor.get("gpu") == gpu
+    gpu = [{"name": name, "quantity": int(count)} for name, count in limits.items()]
+    assert executor.get("gpu") == (gpu[0] if gpu else None)
     assert (executor["coreRequest"], executor["coreLimit"]) == ("1", "2")
     assert "annotations" not in driver
     assert "gpu" not in driver

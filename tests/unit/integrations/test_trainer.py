@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import kai
+from fakes.gpu_requests import EACH_GPU_REQUEST, in_container
 from kai.errors import InvalidRequestError
 from kai.integrations import trainer
 
@@ -41,27 +42,12 @@ def runtime_job(job: Any, at: int = 0) -> Any:
 
 
 @pytest.mark.parametrize("version", trainer.VERSIONS)
-@pytest.mark.parametrize(
-    ("gpus", "annotations", "limits"),
-    [
-        ({}, {}, {}),
-        ({"gpus": 2}, {}, {"nvidia.com/gpu": "2"}),
-        ({"mig": "1g.5gb"}, {}, {"nvidia.com/mig-1g.5gb": "1"}),
-        ({"gpu_fraction": 0.5}, {"gpu-fraction": "0.5"}, {}),
-        ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120"}, {}),
-        (
-            {"gpu_fraction": 0.5, "devices": 2},
-            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"},
-            {},
-        ),
-    ],
-)
+@EACH_GPU_REQUEST
 def test_each_kind_of_gpu_request_is_set_in_each_version(
     version: str, gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
     job = built(version, gpus)
-    if annotations:
-        annotations = {**annotations, "gpu-fraction-container-name": "node"}
+    annotations = in_container("node", annotations)
     assert pod_metadata(version, job).get("annotations", {}) == annotations
     trains = job["spec"].get("trainer", {})
     assert trains.get("resourcesPerNode", {}).get("limits", {}) == limits

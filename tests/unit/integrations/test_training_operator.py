@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import kai
+from fakes.gpu_requests import EACH_GPU_REQUEST, in_container
 from kai.errors import InvalidRequestError
 from kai.integrations import kubernetes, training_operator
 
@@ -17,27 +18,12 @@ def built(gpus: dict[str, Any] | None = None, **options: Any) -> Any:
     return training_operator.build(request, **{"name": "train", "image": "i", **options})
 
 
-@pytest.mark.parametrize(
-    ("gpus", "annotations", "limits"),
-    [
-        ({}, {}, {}),
-        ({"gpus": 2}, {}, {"nvidia.com/gpu": "2"}),
-        ({"mig": "1g.5gb"}, {}, {"nvidia.com/mig-1g.5gb": "1"}),
-        ({"gpu_fraction": 0.5}, {"gpu-fraction": "0.5"}, {}),
-        ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120"}, {}),
-        (
-            {"gpu_fraction": 0.5, "devices": 2},
-            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"},
-            {},
-        ),
-    ],
-)
+@EACH_GPU_REQUEST
 def test_each_role_requests_the_gpu_in_the_operators_container(
     gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
 ) -> None:
     job = built(gpus, replicas={"Master": 1, "Worker": 3})
-    if annotations:
-        annotations = {**annotations, "gpu-fraction-container-name": "pytorch"}
+    annotations = in_container("pytorch", annotations)
     for role in job["spec"]["pytorchReplicaSpecs"].values():
         template = role["template"]
         assert template["metadata"].get("annotations", {}) == annotations

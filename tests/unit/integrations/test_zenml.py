@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 import kai
+from fakes.gpu_requests import GPU_TOLERATION, ROWS, in_container
 from kai.integrations import zenml
 from kai.linting import lint
 from kai.settings import Built, merge
 
-TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 VARIABLES = {"NVIDIA_DRIVER_CAPABILITIES": "all", "NVIDIA_REQUIRE_CUDA": "cuda>=12.2"}
 
 
@@ -52,7 +52,7 @@ def test_the_example_is_built_correctly() -> None:
             "scheduler_name": "kai-scheduler",
             "labels": {"runai/queue": "test"},
             "annotations": {"gpu-fraction": "0.5", "gpu-fraction-container-name": "main"},
-            "tolerations": [TOLERATION],
+            "tolerations": [GPU_TOLERATION],
             "node_selectors": {
                 "cloud.google.com/gke-accelerator": "nvidia-tesla-t4",
                 "cloud.google.com/gke-nodepool": "gpu-pool",
@@ -107,10 +107,12 @@ def test_e6_memory_instead_of_a_fraction(memory: object) -> None:
 
 
 def test_e7_an_existing_toleration_is_not_repeated() -> None:
-    assert plain(half(tolerations=[TOLERATION]))["pod_settings"]["tolerations"] == [TOLERATION]
+    assert plain(half(tolerations=[GPU_TOLERATION]))["pod_settings"]["tolerations"] == [
+        GPU_TOLERATION
+    ]
     spot = {"key": "cloud.google.com/gke-spot", "operator": "Exists"}
-    given = plain(half(), existing={"pod_settings": {"tolerations": [TOLERATION, spot]}})
-    assert given["pod_settings"]["tolerations"] == [TOLERATION, spot]
+    given = plain(half(), existing={"pod_settings": {"tolerations": [GPU_TOLERATION, spot]}})
+    assert given["pod_settings"]["tolerations"] == [GPU_TOLERATION, spot]
 
 
 def test_e8_e9_e11_the_ignored_keys_are_written_for_comparison_only() -> None:
@@ -199,49 +201,30 @@ def test_e13_a_variable_with_devices_is_refused() -> None:
 
 # ---- every kind of GPU --------------------------------------------------------------------------
 
-KINDS: dict[str, dict[str, Any]] = {
-    "none": {},
-    "whole": {"gpus": 2},
-    "fraction": {"gpu_fraction": 0.5},
-    "memory": {"gpu_memory": "5Gi"},
-    "devices": {"gpu_fraction": 0.5, "devices": 2},
-    "mig": {"mig": "1g.5gb"},
-}
-ANNOTATIONS: dict[str, dict[str, str]] = {
-    "fraction": {"gpu-fraction": "0.5", "gpu-fraction-container-name": "main"},
-    "memory": {"gpu-memory": "5120", "gpu-fraction-container-name": "main"},
-    "devices": {
-        "gpu-fraction": "0.5",
-        "gpu-fraction-num-devices": "2",
-        "gpu-fraction-container-name": "main",
-    },
-}
-LIMITS = {"whole": {"nvidia.com/gpu": "2"}, "mig": {"nvidia.com/mig-1g.5gb": "1"}}
-
 
 @pytest.mark.parametrize("target", ["orchestrator", "step_operator"])
 @pytest.mark.parametrize("version", [None, "0.82.0"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ROWS)
 def test_the_pod_of_each_kind_of_gpu(kind: str, version: str | None, target: str) -> None:
-    request = kai.PodRequest(queue="test", **KINDS[kind])
-    built = plain(request, zenml_version=version, target=target)
+    gpus, annotations, limits = ROWS[kind]
+    built = plain(kai.PodRequest(queue="test", **gpus), zenml_version=version, target=target)
     container: dict[str, Any] = {"name": "main"}
-    if kind in LIMITS:
-        container["resources"] = {"limits": LIMITS[kind]}
+    if limits:
+        container["resources"] = {"limits": limits}
     metadata: dict[str, Any] = {"labels": {"kai.scheduler/queue": "test"}}
-    if kind in ANNOTATIONS:
-        metadata["annotations"] = ANNOTATIONS[kind]
+    if annotations:
+        metadata["annotations"] = in_container("main", annotations)
     spec: dict[str, Any] = {"schedulerName": "kai-scheduler", "containers": [container]}
-    if kind != "none":
-        spec["tolerations"] = [TOLERATION]
+    if gpus:
+        spec["tolerations"] = [GPU_TOLERATION]
     assert built.pod == {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
     assert built.unsupported == ()
     json.dumps(built.settings)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ROWS)
 def test_building_is_idempotent(kind: str) -> None:
-    request = kai.PodRequest(queue="test", **KINDS[kind], env=VARIABLES, cpu=1)
+    request = kai.PodRequest(queue="test", **ROWS[kind][0], env=VARIABLES, cpu=1)
     once = plain(request)
     assert merge(once.settings, once.settings) == once
     assert plain(request, existing=once) == once
@@ -430,9 +413,9 @@ def test_a_component_gives_no_gpu_to_every_step() -> None:
     }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ROWS)
 def test_a_component_has_no_gpu_request_of_any_kind(kind: str) -> None:
-    text = zenml.terraform_pod_settings(kai.PodRequest(queue="test", **KINDS[kind]))
+    text = zenml.terraform_pod_settings(kai.PodRequest(queue="test", **ROWS[kind][0]))
     assert json.loads(text)["labels"] == {"kai.scheduler/queue": "test"}
     assert "gpu" not in text
 
@@ -460,10 +443,10 @@ def test_terraform_variables_are_texts() -> None:
 # ---- beside the checks for settings written by hand -------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ROWS)
 def test_built_settings_have_no_findings(kind: str) -> None:
     request = kai.PodRequest(
-        queue="test", **KINDS[kind], env=VARIABLES, privileged=True, runtime_class="nvidia"
+        queue="test", **ROWS[kind][0], env=VARIABLES, privileged=True, runtime_class="nvidia"
     )
     for version in ("0.82.0", "0.98.0"):
         settings = zenml.step_settings(request, zenml_version=version, as_native=False)

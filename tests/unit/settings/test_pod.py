@@ -40,6 +40,7 @@ def test_half_a_gpu() -> None:
         ({"mig": "1g.5gb"}, {}, {"limits": {"nvidia.com/mig-1g.5gb": "1"}}),
         ({"claim": "one-gpu"}, {}, {"claims": [{"name": "gpu"}]}),
         ({"gpu_fraction": 0.5}, {"gpu-fraction": "0.5"}, {}),
+        ({"gpu_fraction": "0.25"}, {"gpu-fraction": "0.25"}, {}),
         ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120"}, {}),
         (
             {"gpu_fraction": 0.25, "devices": 2, "mps": True},
