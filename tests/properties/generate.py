@@ -8,29 +8,28 @@ so a case can be made again at any time and no two runs of this program differ.
 
     generate.py --family reclaim --seed 1 --count 60 --out DIR
     generate.py --family all --seed 1 --count 60 --out DIR          (DIR/<family>/...)
-    generate.py --merge DIR --results DIR2                          (add recorded answers)
 
-A case file is ``{"id", "about", "snapshot"}``; after ``--merge`` it also has ``expect``
-(the decisions recorded by running the reference scheduler on it), ``varies`` (JSON
-Pointers of what differed between repeated runs of the reference), if something varied
-``alternatives`` (the distinct outcomes that were seen) and, where the reference ended its
-cycle in a state that does not follow from the decisions it carried out, ``notes``.
-
-Only the Python standard library is used.
+A case file is ``{"id", "about", "snapshot"}``. Only the Python standard library is used.
 """
 
 import argparse
 import json
-import os
 import random
-import sys
-
-# --------------------------------------------------------------------------------------
-# Constants of the snapshot format
-# --------------------------------------------------------------------------------------
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
 
 SCHEDULER = "kai-scheduler"
 ALL_ACTIONS = "allocate, consolidation, reclaim, preempt, stalegangeviction"
+PLUGINS = (
+    "predicates proportion priority nodeavailability resourcetype podaffinity elastic kubeflow ray"
+    " subgrouporder taskorder nominatednode dynamicresources minruntime topology snapshot"
+    " sg-nodelocalgreedy sg-multinodegang"
+)
+"""In the order in which an installed scheduler has them."""
+STRATEGIES = ["binpack", "binpack", "spread"]
+LAST_START = "kai.scheduler/last-start-timestamp"
+UNLIMITED = (-1, 1, -1)
 
 # Durations are written in nanoseconds.
 SECOND = 1_000_000_000
@@ -44,11 +43,8 @@ CENTURY = "876000h"
 
 PRIORITY_CLASSES = {"low": 25, "train": 50, "high": 75, "build": 100, "inference": 125}
 PREEMPTIBLE = ["low", "train", "high"]
-
 MIG_PROFILES = {
-    "nvidia.com/mig-1g.10gb": 1,
-    "nvidia.com/mig-2g.20gb": 2,
-    "nvidia.com/mig-3g.40gb": 3,
+    f"nvidia.com/mig-{each}": int(each[0]) for each in ("1g.10gb", "2g.20gb", "3g.40gb")
 }
 
 
@@ -75,44 +71,17 @@ def scheduler_params(**changes):
 
 
 def scheduler_config(actions=ALL_ACTIONS, gpu="binpack", cpu="binpack", arguments=None, depth=None):
-    """Plugins in the order in which an installed scheduler has them."""
-    arguments = dict(arguments or {})
-    arguments["nodeplacement"] = {"gpu": gpu, "cpu": cpu}
-    names = [
-        "predicates",
-        "proportion",
-        "priority",
-        "nodeavailability",
-        "resourcetype",
-        "podaffinity",
-        "elastic",
-        "kubeflow",
-        "ray",
-        "subgrouporder",
-        "taskorder",
-        "nominatednode",
-        "dynamicresources",
-        "minruntime",
-        "topology",
-        "snapshot",
-        "sg-nodelocalgreedy",
-        "sg-multinodegang",
+    arguments = {**(arguments or {}), "nodeplacement": {"gpu": gpu, "cpu": cpu}}
+    by_strategy = {
+        "binpack": ("gpupack", "nodeplacement", "gpusharingorder"),
+        "spread": ("gpuspread", "nodeplacement"),
+    }
+    plugins = [
+        {"name": name, **({"arguments": arguments[name]} if arguments.get(name) else {})}
+        for name in (*PLUGINS.split(), *by_strategy[gpu])
     ]
-    names += (
-        ["gpupack", "nodeplacement", "gpusharingorder"]
-        if gpu == "binpack"
-        else ["gpuspread", "nodeplacement"]
-    )
-    plugins = []
-    for name in names:
-        plugin = {"name": name}
-        if arguments.get(name):
-            plugin["arguments"] = arguments[name]
-        plugins.append(plugin)
-    config = {"actions": actions, "tiers": [{"plugins": plugins}]}
-    if depth:
-        config["queueDepthPerAction"] = depth
-    return config
+    depths = {"queueDepthPerAction": depth} if depth else {}
+    return {"actions": actions, "tiers": [{"plugins": plugins}], **depths}
 
 
 # --------------------------------------------------------------------------------------
@@ -120,39 +89,27 @@ def scheduler_config(actions=ALL_ACTIONS, gpu="binpack", cpu="binpack", argument
 # --------------------------------------------------------------------------------------
 
 
+@dataclass
 class Node:
     """A node and its free resources."""
 
-    def __init__(
-        self,
-        name,
-        gpus=8,
-        cpu=64,
-        memory=512,
-        gpu_memory=81920,
-        labels=None,
-        taints=None,
-        mig=None,
-        pods=110,
-    ):
-        self.name = name
-        self.gpus = gpus
-        self.cpu = cpu * 1000  # millicores
-        self.memory = memory * 1024  # MiB
-        self.gpu_memory = gpu_memory  # MiB of one GPU
-        self.labels = dict(labels or {})
-        self.taints = list(taints or [])
-        self.mig = dict(mig or {})
-        self.pods = pods
-        self.unschedulable = False
-        self.ready = True
-        self.free_cpu, self.free_memory, self.free_gpus, self.free_pods = (
-            self.cpu,
-            self.memory,
-            gpus,
-            pods,
-        )
-        self.free_mig = dict(self.mig)
+    name: str
+    gpus: int = 8
+    cpu: int = 64
+    memory: int = 512
+    gpu_memory: int = 81920  # MiB of one GPU
+    mig: dict = field(default_factory=dict)
+    pods: int = 110
+    labels: dict = field(default_factory=dict)
+    taints: list = field(default_factory=list)
+    unschedulable: bool = False
+    ready: bool = True
+
+    def __post_init__(self):
+        self.cpu *= 1000  # millicores
+        self.memory *= 1024  # MiB
+        self.free_cpu, self.free_memory, self.free_pods = self.cpu, self.memory, self.pods
+        self.free_gpus, self.free_mig = self.gpus, dict(self.mig)
         self.shared = {}  # group name -> free share of that GPU
 
     def fits(self, pod):
@@ -162,7 +119,7 @@ class Node:
             and self.free_pods >= 1
             and pod.gpus <= self.free_gpus
             and all(self.free_mig.get(name, 0) >= count for name, count in pod.mig.items())
-            and all(self.labels.get(key) == value for key, value in pod.selector.items())
+            and all(self.labels.get(key) == value for key, value in (pod.selector or {}).items())
         )
 
     def take(self, pod):
@@ -206,58 +163,29 @@ class Node:
         return node
 
 
+@dataclass
 class Pod:
     """The request of one pod, and its node if it runs."""
 
-    def __init__(
-        self,
-        gpus=0,
-        cpu=1000,
-        memory=1024,
-        fraction=None,
-        gpu_memory=None,
-        devices=None,
-        mig=None,
-        selector=None,
-        affinity=None,
-        tolerations=None,
-        labels=None,
-        subgroup=None,
-        gated=False,
-    ):
-        self.gpus, self.cpu, self.memory = gpus, cpu, memory
-        self.fraction, self.gpu_memory, self.devices = fraction, gpu_memory, devices
-        self.mig = dict(mig or {})
-        self.selector = dict(selector or {})
-        self.affinity = affinity
-        self.tolerations = list(tolerations or [])
-        self.labels = dict(labels or {})
-        self.subgroup = subgroup
-        self.gated = gated
-        self.node = None
-        self.groups = []  # shared GPUs it runs on
-        self.releasing = False  # being deleted
-        self.bound = False  # bound, containers not started
-        self.request = None  # phase of the bind request that put it there
-        self.phase = None  # "Succeeded"
-
-    def copy(self):
-        other = Pod(
-            self.gpus,
-            self.cpu,
-            self.memory,
-            self.fraction,
-            self.gpu_memory,
-            self.devices,
-            self.mig,
-            self.selector,
-            self.affinity,
-            self.tolerations,
-            self.labels,
-            self.subgroup,
-            self.gated,
-        )
-        return other
+    gpus: int = 0
+    cpu: int = 1000
+    memory: int = 1024
+    fraction: float | None = None
+    gpu_memory: int | None = None
+    devices: int | None = None
+    mig: dict = field(default_factory=dict)
+    selector: dict | None = None
+    affinity: dict | None = None
+    tolerations: list = field(default_factory=list)
+    labels: dict = field(default_factory=dict)
+    subgroup: str | None = None
+    gated: bool = False
+    node: str | None = None
+    groups: list = field(default_factory=list)  # shared GPUs it runs on
+    releasing: bool | str = False  # being deleted, or the time by which it is
+    bound: bool = False  # bound, containers not started
+    request: str | None = None  # phase of the bind request that put it there
+    phase: str | None = None  # "Succeeded"
 
     def share_on(self, node):
         """Share of one GPU of the node."""
@@ -363,8 +291,7 @@ class Cluster:
         self.nodes, self.queues, self.groups, self.topologies, self.other_pods = [], [], [], [], []
         self.requests = []
         self.config, self.params = scheduler_config(), scheduler_params()
-        self.running_groups = 0
-        self.pending_groups = 0
+        self.running_groups = self.pending_groups = 0
         self._clock = 0
         self._names = {}
 
@@ -404,50 +331,23 @@ class Cluster:
             made.append(node)
         return made
 
-    def add_queue(
-        self,
-        name,
-        parent=None,
-        gpu=(-1, 1, -1),
-        cpu=(-1, 1, -1),
-        memory=(-1, 1, -1),
-        priority=None,
-        preempt_min=None,
-        reclaim_min=None,
-    ):
+    def add_queue(self, name, parent=None, gpu=UNLIMITED, cpu=UNLIMITED, memory=UNLIMITED, **spec):
         """gpu/cpu/memory are (quota, over-quota weight, limit)."""
-
-        def amount(values):
-            return {"quota": values[0], "overQuotaWeight": values[1], "limit": values[2]}
-
-        spec = {"resources": {"gpu": amount(gpu), "cpu": amount(cpu), "memory": amount(memory)}}
-        if parent:
-            spec["parentQueue"] = parent
-        if priority is not None:
-            spec["priority"] = priority
-        if preempt_min:
-            spec["preemptMinRuntime"] = preempt_min
-        if reclaim_min:
-            spec["reclaimMinRuntime"] = reclaim_min
-        self.queues.append(
-            {
-                "metadata": {"name": name, "uid": self.uid(), "creationTimestamp": self.time()},
-                "spec": spec,
-            }
-        )
+        resources = {
+            kind: dict(zip(("quota", "overQuotaWeight", "limit"), amount, strict=True))
+            for kind, amount in (("gpu", gpu), ("cpu", cpu), ("memory", memory))
+        }
+        more = {key: value for key, value in {"parentQueue": parent, **spec}.items() if value}
+        metadata = {"name": name, "uid": self.uid(), "creationTimestamp": self.time()}
+        self.queues.append({"metadata": metadata, "spec": {"resources": resources, **more}})
         return name
 
-    def place(self, pod, nodes=None, strategy="random"):
+    def place(self, pod, nodes=None):
         """Puts a running pod on a node with room; False if there is none."""
         fitting = [node for node in (nodes or self.nodes) if node.fits(pod)]
         if not fitting:
             return False
-        if strategy == "pack":
-            node = min(fitting, key=lambda each: (each.free_gpus, each.name))
-        elif strategy == "spread":
-            node = max(fitting, key=lambda each: (each.free_gpus, each.name))
-        else:
-            node = self.rng.choice(fitting)
+        node = self.rng.choice(fitting)
         node.take(pod)
         pod.node = node.name
         return True
@@ -485,44 +385,29 @@ class Cluster:
         return False
 
     def add_group(
-        self,
-        queue,
-        pods,
-        min_member=None,
-        priority="train",
-        preemptibility=None,
-        sub_groups=None,
-        topology=None,
-        annotations=None,
-        prefix=None,
-        **spec,
-    ):
+        self, queue, pods, *, priority="train", sub_groups=None, topology=None, annotations=None,
+        min_member=None, preemptibility=None, **spec,
+    ):  # fmt: skip
         """Adds a pod group; each pod has its own state."""
         running = any(pod.node for pod in pods)
-        name = self.name(prefix or ("run" if running else "job"))
+        name = self.name("run" if running else "job")
         namespace = "ns-" + queue
         created = self.time()
-        body = {"queue": queue}
-        if min_member is not None:
-            body["minMember"] = min_member
-        if priority:
-            body["priorityClassName"] = priority
-        if preemptibility:
-            body["preemptibility"] = preemptibility
-        if sub_groups:
-            body["subGroups"] = sub_groups
-        if topology:
-            body["topologyConstraint"] = topology
-        body.update(spec)
-        meta = {
-            "name": name,
-            "namespace": namespace,
-            "uid": self.uid(),
-            "creationTimestamp": created,
+        body = {
+            "queue": queue,
+            "minMember": min_member,
+            "priorityClassName": priority,
+            "preemptibility": preemptibility,
+            "subGroups": sub_groups or None,
+            "topologyConstraint": topology,
+            **spec,
         }
+        body = {key: value for key, value in body.items() if value is not None}
+        where = {"name": name, "namespace": namespace}
+        meta = {**where, "uid": self.uid(), "creationTimestamp": created}
         notes = dict(annotations or {})
-        if running and "kai.scheduler/last-start-timestamp" not in notes:
-            notes["kai.scheduler/last-start-timestamp"] = created
+        if running:
+            notes.setdefault(LAST_START, created)
         if notes:
             meta["annotations"] = {key: value for key, value in notes.items() if value is not None}
         documents = [
@@ -533,41 +418,32 @@ class Cluster:
             if pod.request:
                 self.requests.append(pod.request_to_json(f"{name}-{index}", namespace, self.uid()))
         self.groups.append(({"metadata": meta, "spec": body}, documents))
-        if running:
-            self.running_groups += 1
-        if any(not pod.node and not pod.phase for pod in pods):
-            self.pending_groups += 1
+        self.running_groups += running
+        self.pending_groups += any(not pod.node and not pod.phase for pod in pods)
         return name
 
-    def run(self, queue, pods, strategy="random", shared=False, **settings):
+    def run(self, queue, pods, shared=False, **settings):
         """Adds a running group if all its pods fit; returns whether they did."""
         before = [
-            (
-                node,
-                node.free_cpu,
-                node.free_memory,
-                node.free_gpus,
-                node.free_pods,
-                dict(node.free_mig),
-                dict(node.shared),
-            )
+            {**vars(node), "free_mig": dict(node.free_mig), "shared": dict(node.shared)}
             for node in self.nodes
         ]
         for pod in pods:
-            if not (self.place_shared(pod) if shared else self.place(pod, strategy=strategy)):
-                for node, cpu, memory, gpus, count, mig, groups in before:
-                    node.free_cpu, node.free_memory, node.free_gpus, node.free_pods = (
-                        cpu,
-                        memory,
-                        gpus,
-                        count,
-                    )
-                    node.free_mig, node.shared = mig, groups
+            if not (self.place_shared(pod) if shared else self.place(pod)):
+                for node, state in zip(self.nodes, before, strict=True):
+                    vars(node).update(state)
                 for each in pods:
                     each.node, each.groups = None, []
                 return False
         self.add_group(queue, pods, **settings)
         return True
+
+    def until_used(self, gpus, tries):
+        """At most so many tries, until so many GPUs are in use."""
+        for _ in range(tries):
+            if self.gpus - self.free_gpus >= gpus:
+                return
+            yield
 
     def add_topology(self, name, levels):
         self.topologies.append(
@@ -610,16 +486,11 @@ class Cluster:
 
 def gpu_pod(gpus=1, **settings):
     """A pod with whole GPUs and a modest part of the processors."""
-    return Pod(
-        gpus=gpus,
-        cpu=settings.pop("cpu", 1000 * max(1, gpus)),
-        memory=settings.pop("memory", 4096),
-        **settings,
-    )
+    return Pod(**{"gpus": gpus, "cpu": 1000 * max(1, gpus), "memory": 4096, **settings})
 
 
 def copies(pod, count):
-    return [pod.copy() for _ in range(count)]
+    return [deepcopy(pod) for _ in range(count)]
 
 
 def weighted(rng, table):
@@ -748,9 +619,7 @@ def family_fairness(cluster):
     favourites = [rng.choice([0.3, 1, 1, 3]) for _ in leaves]
 
     target = total * rng.choice([0, 0.3, 0.5, 0.7, 0.9])
-    for _ in range(60):
-        if total - cluster.free_gpus >= target:
-            break
+    for _ in cluster.until_used(target, 60):
         queue = rng.choices(leaves, weights=favourites)[0]
         cluster.run(
             queue,
@@ -859,9 +728,7 @@ def family_allocate(cluster):
         limits=[-1, rng.choice([-1, -1, max(1, total // 3)])],
     )
     target = total * rng.choice([0, 0.2, 0.5, 0.7])
-    for _ in range(30):
-        if total - cluster.free_gpus >= target:
-            break
+    for _ in cluster.until_used(target, 30):
         pods = copies(gpu_pod(rng.choice([1, 1, 2, 3])), rng.choice([1, 1, 2]))
         if rng.random() < 0.12:
             for pod in pods:
@@ -931,9 +798,7 @@ def family_allocate(cluster):
             preemptibility=weighted(rng, {None: 8, "preemptible": 1, "non-preemptible": 1}),
         )
     cluster.config = scheduler_config(
-        "allocate",
-        gpu=rng.choice(["binpack", "binpack", "spread"]),
-        cpu=rng.choice(["binpack", "binpack", "spread"]),
+        "allocate", gpu=rng.choice(STRATEGIES), cpu=rng.choice(STRATEGIES)
     )
 
 
@@ -1024,16 +889,23 @@ def family_gpusharing(cluster):
     if rng.random() < 0.3:
         reservation_pods(cluster)
     cluster.config = scheduler_config(
-        ALL_ACTIONS if evicting else "allocate", gpu=rng.choice(["binpack", "binpack", "spread"])
+        ALL_ACTIONS if evicting else "allocate", gpu=rng.choice(STRATEGIES)
     )
+
+
+def equal_nodes(cluster):
+    """Adds some; returns the number of GPUs of each."""
+    rng = cluster.rng
+    size = weighted(rng, {rng.randint(1, 3): 5, rng.randint(3, 6): 3, rng.randint(8, 12): 1})
+    per_node = rng.choice([2, 4, 4, 8])
+    cluster.add_nodes(size, gpus=per_node, cpu=64, memory=256)
+    return per_node
 
 
 def family_reclaim(cluster):
     """A queue above its share uses what another queue within its share requests."""
     rng = cluster.rng
-    size = weighted(rng, {rng.randint(1, 3): 5, rng.randint(3, 6): 3, rng.randint(8, 12): 1})
-    per_node = rng.choice([2, 4, 4, 8])
-    cluster.add_nodes(size, gpus=per_node, cpu=64, memory=256)
+    per_node = equal_nodes(cluster)
     total = cluster.gpus
     count = rng.randint(2, 4)
     parents = rng.choice([1, 1, 2])
@@ -1043,11 +915,11 @@ def family_reclaim(cluster):
     runtime = rng.random()
     settings = {}
     if runtime < 0.12:
-        settings["reclaim_min"] = CENTURY
+        settings["reclaimMinRuntime"] = CENTURY
     elif runtime < 0.25:
-        settings["reclaim_min"] = "1s"
+        settings["reclaimMinRuntime"] = "1s"
     elif runtime < 0.3:
-        settings["preempt_min"] = CENTURY
+        settings["preemptMinRuntime"] = CENTURY
     leaves = two_level_queues(
         cluster,
         quotas,
@@ -1062,9 +934,7 @@ def family_reclaim(cluster):
     claimants = leaves[-1:] if count == 2 or rng.random() < 0.6 else leaves[-2:]
     holders = [leaf for leaf in leaves if leaf not in claimants]
     fill = total * rng.choice([0.85, 0.95, 1, 1, 1])
-    for _ in range(120):
-        if total - cluster.free_gpus >= fill:
-            break
+    for _ in cluster.until_used(fill, 120):
         kind = weighted(rng, {"single": 6, "gang": 3, "elastic": 3, "claimant": 0.7})
         queue = rng.choice(claimants if kind == "claimant" else holders)
         gpus = rng.choice([1, 1, 1, 2, per_node])
@@ -1072,9 +942,7 @@ def family_reclaim(cluster):
             gpu_pod(min(gpus, per_node)), 1 if kind in ("single", "claimant") else rng.randint(2, 4)
         )
         minimum = rng.randint(1, len(pods)) if kind == "elastic" else len(pods)
-        annotations = {}
-        if settings and rng.random() < 0.3:
-            annotations["kai.scheduler/last-start-timestamp"] = None
+        annotations = {LAST_START: None} if settings and rng.random() < 0.3 else {}
         cluster.run(
             queue,
             pods,
@@ -1095,9 +963,7 @@ def family_reclaim(cluster):
                 pods_count -= 1
             else:
                 gpus = max(1, gpus // 2)
-        extra = {}
-        if rng.random() < 0.05:
-            extra["preemptionDelay"] = CENTURY
+        extra = {"preemptionDelay": CENTURY} if rng.random() < 0.05 else {}
         cluster.add_group(
             queue,
             copies(gpu_pod(gpus), pods_count),
@@ -1116,7 +982,7 @@ def family_reclaim(cluster):
     cluster.params = scheduler_params(allowConsolidatingReclaim=rng.random() < 0.85)
     cluster.config = scheduler_config(
         rng.choice([ALL_ACTIONS, ALL_ACTIONS, "allocate, reclaim"]),
-        gpu=rng.choice(["binpack", "binpack", "spread"]),
+        gpu=rng.choice(STRATEGIES),
         arguments=arguments,
     )
 
@@ -1124,18 +990,16 @@ def family_reclaim(cluster):
 def family_preempt(cluster):
     """Within one queue, more important groups need what less important ones use."""
     rng = cluster.rng
-    size = weighted(rng, {rng.randint(1, 3): 5, rng.randint(3, 6): 3, rng.randint(8, 12): 1})
-    per_node = rng.choice([2, 4, 4, 8])
-    cluster.add_nodes(size, gpus=per_node, cpu=64, memory=256)
+    per_node = equal_nodes(cluster)
     total = cluster.gpus
     count = rng.randint(1, 3)
     quotas = [total] if count == 1 else split(rng, total, count)
     settings = {}
     runtime = rng.random()
     if runtime < 0.1:
-        settings["preempt_min"] = CENTURY
+        settings["preemptMinRuntime"] = CENTURY
     elif runtime < 0.25:
-        settings["preempt_min"] = "1s"
+        settings["preemptMinRuntime"] = "1s"
     leaves = two_level_queues(
         cluster,
         quotas,
@@ -1152,9 +1016,7 @@ def family_preempt(cluster):
             gpu_pod(rng.choice([1, 1, 2, per_node])), 1 if kind == "single" else rng.randint(2, 4)
         )
         minimum = rng.randint(1, len(pods)) if kind == "elastic" else len(pods)
-        annotations = {}
-        if settings and rng.random() < 0.3:
-            annotations["kai.scheduler/last-start-timestamp"] = None
+        annotations = {LAST_START: None} if settings and rng.random() < 0.3 else {}
         if cluster.run(
             queue,
             pods,
@@ -1168,9 +1030,7 @@ def family_preempt(cluster):
         queue = rng.choice(leaves)
         pods_count = weighted(rng, {1: 5, 2: 3, 3: 1, 4: 1})
         gpus = rng.choice([1, 1, 2, per_node])
-        extra = {}
-        if rng.random() < 0.05:
-            extra["preemptionDelay"] = CENTURY
+        extra = {"preemptionDelay": CENTURY} if rng.random() < 0.05 else {}
         cluster.add_group(
             queue,
             copies(gpu_pod(gpus), pods_count),
@@ -1179,8 +1039,7 @@ def family_preempt(cluster):
             **extra,
         )
     cluster.config = scheduler_config(
-        rng.choice([ALL_ACTIONS, ALL_ACTIONS, "allocate, preempt"]),
-        gpu=rng.choice(["binpack", "binpack", "spread"]),
+        rng.choice([ALL_ACTIONS, ALL_ACTIONS, "allocate, preempt"]), gpu=rng.choice(STRATEGIES)
     )
 
 
@@ -1291,9 +1150,7 @@ def family_topology(cluster):
     quotas = split(rng, total, 2) if evicting else [total, total]
     leaves = two_level_queues(cluster, quotas)
     target = total * (rng.choice([0.8, 0.95]) if evicting else rng.choice([0, 0.2, 0.35, 0.5]))
-    for _ in range(80):
-        if total - cluster.free_gpus >= target:
-            break
+    for _ in cluster.until_used(target, 80):
         queue = leaves[0] if evicting and rng.random() < 0.85 else rng.choice(leaves)
         cluster.run(
             queue,
@@ -1339,8 +1196,7 @@ def family_topology(cluster):
                 topology=constraint,
             )
     cluster.config = scheduler_config(
-        ALL_ACTIONS if evicting or rng.random() < 0.3 else "allocate",
-        gpu=rng.choice(["binpack", "binpack", "spread"]),
+        ALL_ACTIONS if evicting or rng.random() < 0.3 else "allocate", gpu=rng.choice(STRATEGIES)
     )
 
 
@@ -1400,9 +1256,7 @@ def family_subgroups(cluster):
     leaves = two_level_queues(cluster, split(rng, total, 2) if evicting else [total, total])
     gpus = [0, 1, 1, 1, 2]
     target = total * (rng.choice([0.7, 0.9, 1]) if evicting else rng.choice([0, 0.3, 0.6]))
-    for _ in range(80):
-        if total - cluster.free_gpus >= target:
-            break
+    for _ in cluster.until_used(target, 80):
         queue = leaves[0] if evicting and rng.random() < 0.85 else rng.choice(leaves)
         priority = weighted(rng, {"train": 6, "low": 3, "high": 1})
         if rng.random() < 0.5:
@@ -1531,7 +1385,7 @@ def family_mixed(cluster):
                 department,
                 gpu=(part, rng.choice([0, 1, 1, 2]), limit),
                 priority=weighted(rng, {None: 8, 80: 1, 120: 1}),
-                reclaim_min=weighted(rng, {None: 10, CENTURY: 1, "1s": 1}),
+                reclaimMinRuntime=weighted(rng, {None: 10, CENTURY: 1, "1s": 1}),
             )
             leaves.append(leaf)
             quotas[leaf] = part
@@ -1602,9 +1456,7 @@ def family_mixed(cluster):
         rng, {ALL_ACTIONS: 6, "allocate, reclaim, preempt, stalegangeviction": 3, "allocate": 1}
     )
     depth = {"reclaim": 5, "preempt": 5} if "reclaim" in actions and rng.random() < 0.1 else None
-    cluster.config = scheduler_config(
-        actions, gpu=rng.choice(["binpack", "binpack", "spread"]), depth=depth
-    )
+    cluster.config = scheduler_config(actions, gpu=rng.choice(STRATEGIES), depth=depth)
 
 
 FAMILIES = {
@@ -1626,45 +1478,6 @@ FAMILIES = {
 # --------------------------------------------------------------------------------------
 
 
-def compact(value):
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-def write_case(path, case):
-    """One object per line inside the snapshot's lists, everything else on single lines."""
-    with open(path, "w", encoding="utf-8") as out:
-        out.write("{")
-        first = True
-        for key, value in case.items():
-            out.write(("" if first else ",") + "\n" + compact(key) + ":")
-            first = False
-            if key == "snapshot":
-                out.write('{\n"config":' + compact(value["config"]))
-                out.write(',\n"schedulerParams":' + compact(value["schedulerParams"]))
-                out.write(',\n"rawObjects":{')
-                parts = []
-                for kind, objects in value["rawObjects"].items():
-                    parts.append(
-                        "\n"
-                        + compact(kind)
-                        + ":[\n"
-                        + ",\n".join(compact(each) for each in objects)
-                        + "]"
-                    )
-                out.write(",".join(parts) + "}}")
-            elif key == "expect":
-                out.write(
-                    "{\n"
-                    + ",\n".join(
-                        compact(name) + ":" + compact(part) for name, part in value.items()
-                    )
-                    + "}"
-                )
-            else:
-                out.write(compact(value))
-        out.write("\n}\n")
-
-
 def generate(family, seed):
     rng = random.Random(f"{family}/{seed}")
     cluster = Cluster(rng)
@@ -1672,80 +1485,21 @@ def generate(family, seed):
     return {"id": f"{family}-{seed:03d}", "about": cluster.about(), "snapshot": cluster.snapshot()}
 
 
-def merge(directory, results):
-    """Adds the recorded answers to the case files of a directory."""
-    for name in sorted(os.listdir(directory)):
-        source = os.path.join(results, name)
-        if not name.endswith(".json") or not os.path.exists(source):
-            continue
-        path = os.path.join(directory, name)
-        with open(path, encoding="utf-8") as file:
-            case = json.load(file)
-        with open(source, encoding="utf-8") as file:
-            answer = json.load(file)
-        if answer.get("error"):
-            print(f"{name}: {answer['error'].splitlines()[0]}", file=sys.stderr)
-            continue
-        for key in ("expect", "varies", "alternatives", "notes"):
-            case.pop(key, None)
-
-        def short(evictions):
-            return {
-                pod: {key: what[key] for key in ("action", "preemptor") if what.get(key)}
-                for pod, what in evictions.items()
-            }
-
-        case["expect"] = {
-            "bind": answer["bind"],
-            "pipeline": answer["pipeline"],
-            "evict": short(answer["evict"]),
-            "unschedulable": answer["unschedulable"],
-            "queues": answer["queues"],
-        }
-        ignored = ("/podMessages/", "/stale/")
-        case["varies"] = [
-            pointer
-            for pointer in answer.get("varies") or []
-            if not pointer.startswith(ignored) and not pointer.endswith("/message")
-        ]
-        if answer.get("alternatives"):
-            case["alternatives"] = [
-                {
-                    "runs": len(each["runs"]),
-                    "bind": each["bind"],
-                    "pipeline": each["pipeline"],
-                    "evict": short(each["evict"]),
-                }
-                for each in answer["alternatives"]
-            ]
-        if answer.get("notes"):
-            case["notes"] = answer["notes"]
-        write_case(path, case)
-
-
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--family", choices=[*sorted(FAMILIES), "all"])
+    parser.add_argument("--family", choices=[*sorted(FAMILIES), "all"], required=True)
     parser.add_argument("--seed", type=int, default=1, help="number of the first case")
     parser.add_argument("--count", type=int, default=1, help="how many cases")
-    parser.add_argument("--out", help="directory to write to")
-    parser.add_argument("--merge", metavar="DIR", help="add recorded answers to the cases in DIR")
-    parser.add_argument("--results", metavar="DIR", help="directory of the recorded answers")
+    parser.add_argument("--out", type=Path, help="directory to write to", required=True)
     options = parser.parse_args()
-    if options.merge:
-        merge(options.merge, options.results)
-        return
-    if not options.family or not options.out:
-        parser.error("--family and --out are needed")
-    os.makedirs(options.out, exist_ok=True)
     for family in sorted(FAMILIES) if options.family == "all" else [options.family]:
-        folder = os.path.join(options.out, family) if options.family == "all" else options.out
-        os.makedirs(folder, exist_ok=True)
+        folder = options.out / family if options.family == "all" else options.out
+        folder.mkdir(parents=True, exist_ok=True)
         for seed in range(options.seed, options.seed + options.count):
             case = generate(family, seed)
-            write_case(os.path.join(folder, case["id"] + ".json"), case)
+            (folder / f"{case['id']}.json").write_text(json.dumps(case, indent=1))
 
 
 if __name__ == "__main__":
