@@ -54,6 +54,13 @@ def grouper(*pods: dict[str, Any]) -> Grouper:
     return made
 
 
+def asked(*pods: dict[str, Any]) -> Grouper:
+    """It has decided once, and needs the owners of the pods."""
+    made = grouper(*pods)
+    made.decide()
+    return made
+
+
 def names(decided: Decided) -> list[str]:
     return [each.manifest["metadata"]["name"] for each in decided.groups]
 
@@ -101,8 +108,7 @@ def test_a_bare_pod_gets_a_group_and_its_annotation() -> None:
 
 @pytest.mark.parametrize("limit", ["backoffLimit", "backoffLimitPerIndex"])
 def test_pods_of_a_job_without_retries_are_marked_as_not_movable(limit: str) -> None:
-    made = grouper(pod("p", ref("Job", "j")))
-    made.decide()
+    made = asked(pod("p", ref("Job", "j")))
     made.put_object(ref("Job", "j"), an("Job", "j", {limit: 0, "template": {}}))
     [assignment] = made.decide().assignments
     annotations: Any = assignment.patch["annotations"]
@@ -111,8 +117,7 @@ def test_pods_of_a_job_without_retries_are_marked_as_not_movable(limit: str) -> 
 
 def test_a_pod_that_names_its_group_without_the_mark_gets_it_once() -> None:
     """A binding by a BindRequest brings the name of the group alone."""
-    made = grouper(pod("p", ref("Job", "j")))
-    made.decide()
+    made = asked(pod("p", ref("Job", "j")))
     made.put_object(ref("Job", "j"), an("Job", "j", {"backoffLimit": 0}))
     made.decide()
     mark = {"kai.scheduler/movable": "false"}
@@ -127,8 +132,7 @@ def test_a_pod_that_names_its_group_without_the_mark_gets_it_once() -> None:
 
 
 def test_a_mark_that_is_neither_true_nor_false_counts_as_absent() -> None:
-    made = grouper(pod("p", ref("Job", "j"), annotations={"kai.scheduler/movable": "yes"}))
-    made.decide()
+    made = asked(pod("p", ref("Job", "j"), annotations={"kai.scheduler/movable": "yes"}))
     made.put_object(ref("Job", "j"), an("Job", "j", {"backoffLimit": 0}))
     [assignment] = made.decide().assignments
     annotations: Any = assignment.patch["annotations"]
@@ -137,8 +141,7 @@ def test_a_mark_that_is_neither_true_nor_false_counts_as_absent() -> None:
 
 def test_other_pods_and_pods_with_a_mark_of_their_own_are_not_marked() -> None:
     marked = pod("q", ref("Job", "j"), annotations={"kai.scheduler/movable": "true"})
-    made = grouper(pod("p", ref("Job", "k")), marked, pod("bare"))
-    made.decide()
+    made = asked(pod("p", ref("Job", "k")), marked, pod("bare"))
     made.put_object(ref("Job", "j"), an("Job", "j", {"backoffLimit": 0}))
     made.put_object(ref("Job", "k"), an("Job", "k", {"backoffLimit": 6}))
     for assignment in made.decide().assignments:
@@ -163,8 +166,7 @@ def test_pods_are_grouped_in_order_of_creation() -> None:
 
 
 def test_a_pod_with_its_group_annotation_is_forgotten() -> None:
-    made = grouper(bare := pod("p"))
-    made.decide()
+    made = asked(bare := pod("p"))
     made.put_pod(bare)
     assert is_quiet(made.decide()), "what was decided is not decided again"
     made.put_pod(named(bare, group_of("p")))
@@ -189,8 +191,7 @@ def test_the_skip_annotation_false_does_not_skip() -> None:
 
 
 def test_a_recreated_pod_is_grouped_again() -> None:
-    made = grouper(pod("p"))
-    made.decide()
+    made = asked(pod("p"))
     again = pod("p")
     again["metadata"]["uid"] = uid = "11111111-0000-4000-8000-000000000000"
     made.put_pod(again)
@@ -201,8 +202,7 @@ def test_a_recreated_pod_is_grouped_again() -> None:
 
 def test_a_recreated_pod_is_grouped_after_the_first_was_forgotten() -> None:
     """Both events arrive at once, and the labels are the same."""
-    made = grouper(pod("p"))
-    made.decide()
+    made = asked(pod("p"))
     made.put_pod(named(pod("p"), group_of("p")))
     assert (len(made), is_quiet(made.decide())) == (0, True)
     again = pod("p")
@@ -271,8 +271,7 @@ def test_owners_are_read_one_after_the_other() -> None:
 
 
 def test_a_missing_owner_is_a_problem_until_it_exists() -> None:
-    made = grouper(pod("p", ref("Widget", "w")))
-    made.decide()
+    made = asked(pod("p", ref("Widget", "w")))
     made.object_gone(ref("Widget", "w"), "no matches for kind")
     decided = made.decide()
     [problem] = decided.problems
@@ -286,8 +285,7 @@ def test_a_missing_owner_is_a_problem_until_it_exists() -> None:
 
 
 def test_an_object_with_another_uid_is_not_the_owner() -> None:
-    made = grouper(pod("p", ref("Widget", "w")))
-    made.decide()
+    made = asked(pod("p", ref("Widget", "w")))
     made.put_object(ref("Widget", "w"), an("Widget", "w", uid="another"))
     assert [each.message for each in made.decide().problems] == [
         f"failed to find Widget: <ml/w>, uid: <{uid_of('w')}>: another object has its name"
@@ -295,22 +293,19 @@ def test_an_object_with_another_uid_is_not_the_owner() -> None:
 
 
 def test_a_forbidden_owner_ends_the_chain() -> None:
-    made = grouper(pod("p", ref("Widget", "w")))
-    made.decide()
+    made = asked(pod("p", ref("Widget", "w")))
     made.object_forbidden(ref("Widget", "w"))
     assert names(made.decide()) == [group_of("p")]
 
 
 def test_an_owner_that_skips_the_grouper_skips_it_for_its_pods() -> None:
-    made = grouper(pod("p", ref("Widget", "w")))
-    made.decide()
+    made = asked(pod("p", ref("Widget", "w")))
     made.put_object(ref("Widget", "w"), an("Widget", "w", annotations={SKIP: "true"}))
     assert is_quiet(made.decide())
 
 
 def test_the_group_annotation_of_an_owned_pod_is_replaced() -> None:
-    made = grouper(pod("p", ref("Widget", "w"), annotations={GROUP: "mine"}))
-    made.decide()
+    made = asked(pod("p", ref("Widget", "w"), annotations={GROUP: "mine"}))
     made.put_object(ref("Widget", "w"), an("Widget", "w"))
     [assignment] = made.decide().assignments
     assert assignment.patch == {"annotations": {GROUP: group_of("w")}}
@@ -332,8 +327,7 @@ def test_a_pod_has_no_group_until_its_owner_is_read() -> None:
     made.put_pod(pod("later", ref("Widget", "w"), annotations={GROUP: "mine"}))
     assert held(made.decide()) == [], "its owner is known already"
     # The API server has such a group with unknown state: the pod waits for that as well.
-    made = grouper(named(pod("first", ref("Widget", "w")), group_of("w")), mine)
-    made.decide()
+    made = asked(named(pod("first", ref("Widget", "w")), group_of("w")), mine)
     made.put_object(ref("Widget", "w"), an("Widget", "w"))
     decided = made.decide()
     assert (held(decided), decided.assignments) == ([("ml/p", "")], [])
@@ -341,8 +335,7 @@ def test_a_pod_has_no_group_until_its_owner_is_read() -> None:
 
 @pytest.mark.parametrize("found", ["nothing", "an owner that skips", "nonsense"])
 def test_a_pod_that_cannot_be_grouped_keeps_its_annotation(found: str) -> None:
-    made = grouper(pod("p", ref("Job", "j"), annotations={GROUP: "mine"}))
-    made.decide()
+    made = asked(pod("p", ref("Job", "j"), annotations={GROUP: "mine"}))
     if found == "nothing":
         made.object_gone(ref("Job", "j"))
     else:
@@ -363,8 +356,7 @@ def test_running_pods_and_pods_with_a_grouper_group_are_not_held() -> None:
 
 
 def test_an_invalid_number_is_a_problem_of_each_pod() -> None:
-    made = grouper(pod("p-0", ref("Job", "j")), pod("p-1", ref("Job", "j")))
-    made.decide()
+    made = asked(pod("p-0", ref("Job", "j")), pod("p-1", ref("Job", "j")))
     given = {"kai.scheduler/batch-min-member": "many"}
     made.put_object(ref("Job", "j"), an("Job", "j", annotations=given))
     decided = made.decide()
@@ -375,8 +367,7 @@ def test_an_invalid_number_is_a_problem_of_each_pod() -> None:
 
 
 def test_owners_are_watched_until_the_last_group_is_gone() -> None:
-    made = grouper(pod("p", ref("Widget", "w")))
-    made.decide()
+    made = asked(pod("p", ref("Widget", "w")))
     made.put_object(ref("Widget", "w"), an("Widget", "w"))
     made.decide()
     made.group_created(f"ml/{group_of('w')}")
@@ -388,8 +379,7 @@ def test_owners_are_watched_until_the_last_group_is_gone() -> None:
 
 
 def test_a_deleted_waiting_pod_no_longer_needs_its_owner() -> None:
-    made = grouper(pod("p", ref("Widget", "w")))
-    made.decide()
+    made = asked(pod("p", ref("Widget", "w")))
     made.pod_gone("ml/p")
     assert made.decide().not_needed == [ref("Widget", "w")]
 
@@ -398,10 +388,9 @@ def test_a_deleted_waiting_pod_no_longer_needs_its_owner() -> None:
 
 
 def test_a_pod_gets_the_label_of_its_subgroup() -> None:
-    made = grouper(
+    made = asked(
         pod("m", ref("PyTorchJob", "pt"), labels={"training.kubeflow.org/replica-type": "master"})
     )
-    made.decide()
     replicas = {"Master": {"replicas": 1}, "Worker": {"replicas": 2}}
     made.put_object(
         ref("PyTorchJob", "pt"), an("PyTorchJob", "pt", {"pytorchReplicaSpecs": replicas})
@@ -453,8 +442,7 @@ def widget(queue: str = "a", **labels: str) -> dict[str, Any]:
 
 def with_group(owner: dict[str, Any]) -> tuple[Grouper, dict[str, Any]]:
     """A pod of a Widget, settled, and its group as on the server."""
-    made = grouper(one := pod("p", ref("Widget", "w"), labels={QUEUE: "of-pod"}))
-    made.decide()
+    made = asked(one := pod("p", ref("Widget", "w"), labels={QUEUE: "of-pod"}))
     made.put_object(ref("Widget", "w"), owner)
     [change] = made.decide().groups
     made.put_pod(named(one, group_of("w")))
@@ -573,8 +561,7 @@ def test_an_existing_group_is_read_before_it_is_written() -> None:
 
 
 def test_a_missing_group_is_created() -> None:
-    made = grouper(named(pod("p", ref("Widget", "w")), group_of("w")))
-    made.decide()
+    made = asked(named(pod("p", ref("Widget", "w")), group_of("w")))
     made.put_object(ref("Widget", "w"), widget())
     [reference] = made.decide().needs
     made.object_gone(reference)
@@ -595,8 +582,7 @@ def test_a_deleted_group_is_created_again() -> None:
     made.group_gone(f"ml/{group_of('w')}", "uid")
     assert patches(made.decide()) == [None]
 
-    made = grouper(bare := pod("p"))
-    made.decide()
+    made = asked(bare := pod("p"))
     made.put_pod(settled := named(bare, group_of("p")))
     made.group_gone(f"ml/{group_of('p')}")
     [reference] = made.decide().needs
@@ -633,8 +619,7 @@ def test_a_bare_pod_with_the_longest_name_gets_a_group_that_the_api_server_accep
 
 def test_an_owner_with_the_longest_name_gets_such_a_group() -> None:
     owner = ref("Widget", "w" * 253)
-    made = grouper(pod("a", owner), pod("b", owner))
-    made.decide()
+    made = asked(pod("a", owner), pod("b", owner))
     made.put_object(owner, an("Widget", "w" * 253))
     decided = made.decide()
     [group] = names(decided)
@@ -642,8 +627,7 @@ def test_an_owner_with_the_longest_name_gets_such_a_group() -> None:
 
 
 def test_a_group_deleted_with_its_pod_is_not_created_again() -> None:
-    made = grouper(bare := pod("p"))
-    made.decide()
+    made = asked(bare := pod("p"))
     made.put_pod(named(bare, group_of("p")))
     made.pod_gone("ml/p", uid_of("p"))
     made.group_gone(f"ml/{group_of('p')}")
@@ -653,8 +637,7 @@ def test_a_group_deleted_with_its_pod_is_not_created_again() -> None:
 
 
 def test_the_group_of_a_bare_pod_that_goes_before_the_creation_is_withdrawn() -> None:
-    made = grouper(pod("p"))
-    made.decide()
+    made = asked(pod("p"))
     made.pod_gone("ml/p", uid_of("p"))
     assert made.decide().withdrawn == [f"ml/{group_of('p')}"]
     assert (made._groups, made._pods, made._settled) == ({}, {}, {})
@@ -662,8 +645,7 @@ def test_the_group_of_a_bare_pod_that_goes_before_the_creation_is_withdrawn() ->
 
 def test_a_group_is_withdrawn_with_its_last_pod_and_decided_again_for_a_later_one() -> None:
     owner = ref("Widget", "w")
-    made = grouper(pod("p", owner), pod("q", owner))
-    made.decide()
+    made = asked(pod("p", owner), pod("q", owner))
     made.put_object(owner, an("Widget", "w"))
     made.decide()
     made.pod_gone("ml/p", uid_of("p"))
@@ -689,8 +671,7 @@ def test_a_group_is_withdrawn_with_its_last_pod_and_decided_again_for_a_later_on
 @pytest.mark.parametrize("owner", [None, ref("Widget", "w")])
 def test_a_pod_that_needs_no_group_any_more_leaves_its_group(owner: Any, end: Any) -> None:
     before = pod("p", owner)
-    made = grouper(before)
-    made.decide()
+    made = asked(before)
     made.put_object(ref("Widget", "w"), an("Widget", "w"))
     made.decide()
     after = {**before, **{k: {**before.get(k, {}), **v} for k, v in end.items()}}
@@ -703,8 +684,7 @@ def test_a_pod_that_needs_no_group_any_more_leaves_its_group(owner: Any, end: An
 
 
 def test_a_pod_that_moves_to_another_owner_leaves_its_group() -> None:
-    made = grouper(pod("p", ref("Widget", "v")))
-    made.decide()
+    made = asked(pod("p", ref("Widget", "v")))
     made.put_object(ref("Widget", "v"), an("Widget", "v"))
     made.decide()
     made.put_pod(pod("p", ref("Widget", "w")))
@@ -717,8 +697,7 @@ def test_a_pod_that_moves_to_another_owner_leaves_its_group() -> None:
 
 
 def test_a_pod_that_goes_while_its_group_is_read_leaves_nothing() -> None:
-    made = grouper(named(pod("p", ref("Widget", "w")), group_of("w")))
-    made.decide()
+    made = asked(named(pod("p", ref("Widget", "w")), group_of("w")))
     made.put_object(ref("Widget", "w"), an("Widget", "w"))
     assert [each.kind for each in made.decide().needs] == ["PodGroup"]
     made.pod_gone("ml/p", uid_of("p"))
@@ -774,8 +753,7 @@ def test_a_failed_creation_is_repeated_after_its_pod_was_bound() -> None:
 
 
 def test_a_failed_patch_is_repeated_after_its_pod_was_settled() -> None:
-    made = grouper(bare := pod("p"))
-    made.decide()
+    made = asked(bare := pod("p"))
     made.put_pod(named(bare, group_of("p")))
     made.put_pod(changed := named(pod("p", labels={"a": "b"}), group_of("p")))
     [reference] = made.decide().needs
@@ -798,8 +776,7 @@ def an_old_group() -> dict[str, Any]:
 
 
 def test_a_refused_group_is_a_problem_of_its_pods() -> None:
-    made = grouper(pod("p"))
-    made.decide()
+    made = asked(pod("p"))
     made.group_refused(f"ml/{group_of('p')}", "admission webhook denied the request")
     [problem] = made.decide().problems
     assert (problem.pod, problem.message) == ("ml/p", "admission webhook denied the request")

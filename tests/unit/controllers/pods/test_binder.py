@@ -99,9 +99,15 @@ def pod(node: str = "", uid: str = "uid-a-0", **metadata: Any) -> dict[str, Any]
     return {"metadata": {"uid": uid, **metadata}, "spec": {"nodeName": node} if node else {}}
 
 
-def test_a_bound_pod_and_its_request_have_the_result() -> None:
+def checked(target: Target = THERE) -> Harness:
+    """The request was compared with its pod and node."""
     harness = Harness()
-    harness.check()
+    harness.check(target)
+    return harness
+
+
+def test_a_bound_pod_and_its_request_have_the_result() -> None:
+    harness = checked()
     [write] = harness.steps.writes
     assert isinstance(write.body, dict)
     assert (write.name, write.body["metadata"]["uid"]) == ("a-0", "uid-a-0")
@@ -156,8 +162,7 @@ def test_finished_and_terminating_requests_are_skipped() -> None:
 
 
 def test_a_failure_without_a_limit_is_final() -> None:
-    harness = Harness()
-    harness.check()
+    harness = checked()
     harness.answer(REFUSED)
     assert harness.status == {"phase": "Failed", "reason": "policy says no", "failedAttempts": 1}
     assert harness.condition == ("False", "BindingError", NOT_BOUND)
@@ -241,31 +246,27 @@ def test_unsupported_requests_fail_without_binding() -> None:
 
 def test_a_pod_that_is_missing_from_the_watch_is_read() -> None:
     """KAI reports 'Pod not found' for it, and then Bound (recording 25)."""
-    harness = Harness()
-    harness.check(Target("", "", has_node=True))
+    harness = checked(Target("", "", has_node=True))
     harness.look(pod())
     assert harness.writes == ["binding"]
 
 
 def test_a_recreated_pod_is_read_and_not_bound() -> None:
-    harness = Harness()
-    harness.check(Target("another", "", has_node=True))
+    harness = checked(Target("another", "", has_node=True))
     assert harness.writes == []
     harness.look(pod(uid="another"))
     assert harness.status["reason"] == "another pod has its name now"
 
 
 def test_a_node_that_is_missing_from_the_watch_is_read() -> None:
-    harness = Harness()
-    harness.check(Target("uid-a-0", "", has_node=False))
+    harness = checked(Target("uid-a-0", "", has_node=False))
     harness.look(pod())
     harness.look({"metadata": {"name": "n1"}}, "Node")
     assert harness.writes == ["binding"]
 
 
 def test_a_node_that_was_deleted() -> None:
-    harness = Harness()
-    harness.check(Target("uid-a-0", "", has_node=False))
+    harness = checked(Target("uid-a-0", "", has_node=False))
     harness.look(pod())
     harness.look(None, "Node")
     assert harness.status["reason"] == 'Node "n1" not found'
@@ -280,8 +281,7 @@ def test_a_request_without_a_node() -> None:
 
 
 def test_only_one_of_two_requests_for_a_pod_is_executed() -> None:
-    harness = Harness()
-    harness.check()
+    harness = checked()
     first = harness.steps
     second = request(node="n2")
     second["metadata"] |= {"name": "second", "uid": "second"}
@@ -320,16 +320,14 @@ def test_other_failures_are_written_only_on_the_request() -> None:
 
 
 def test_a_pod_that_was_bound_before_the_process_ended() -> None:
-    harness = Harness()
-    harness.check(Target("uid-a-0", "n1", has_node=True))
+    harness = checked(Target("uid-a-0", "n1", has_node=True))
     harness.look(pod("n1"))
     assert harness.status == {"phase": "Succeeded"}
     assert harness.condition == ("True", "Bound", BOUND)
 
 
 def test_an_existing_condition_is_not_written_again() -> None:
-    harness = Harness()
-    harness.check(Target("uid-a-0", "n1", has_node=True))
+    harness = checked(Target("uid-a-0", "n1", has_node=True))
     there = {"type": "PodBound", "status": "True", "reason": "Bound", "message": BOUND}
     harness.look(pod("n1") | {"status": {"conditions": [{"type": "Ready"}, there]}})
     assert harness.writes == ["status"]
@@ -340,8 +338,7 @@ def test_an_existing_condition_is_not_written_again() -> None:
 
 
 def test_a_lost_answer_of_a_binding_that_happened() -> None:
-    harness = Harness()
-    harness.check()
+    harness = checked()
     harness.answer(LOST)
     assert harness.binder.in_doubt == 1
     harness.look(pod("n1"))
@@ -351,8 +348,7 @@ def test_a_lost_answer_of_a_binding_that_happened() -> None:
 
 def test_a_binding_in_doubt_is_not_a_failure() -> None:
     """Otherwise the pod would be sent to another node, and another pod would get its place."""
-    harness = Harness()
-    harness.check()
+    harness = checked()
     harness.answer(LOST)
     for outcome in (LOST, REFUSED, BUSY):
         harness.look(pod())
@@ -370,8 +366,7 @@ def test_a_binding_in_doubt_is_not_a_failure() -> None:
 
 
 def test_a_conflict_about_a_pod_that_waits_is_a_failure() -> None:
-    harness = Harness()
-    harness.check()
+    harness = checked()
     harness.answer(CONFLICT)
     harness.look(pod())
     assert harness.status["reason"] == CONFLICT.message
@@ -379,8 +374,7 @@ def test_a_conflict_about_a_pod_that_waits_is_a_failure() -> None:
 
 def test_a_request_that_is_deleted_is_not_tried_again() -> None:
     """Its pod may be on its way to another node."""
-    harness = Harness()
-    harness.check()
+    harness = checked()
     [write] = harness.steps.writes
     harness.answer(LOST)
     [read] = harness.steps.look
@@ -394,8 +388,7 @@ def test_a_request_that_is_deleted_is_not_tried_again() -> None:
 
 
 def test_a_recreated_request_is_executed() -> None:
-    harness = Harness()
-    harness.check()
+    harness = checked()
     [old] = harness.steps.writes
     harness.put(uid="later", node="n2")
     assert harness.binder.answered(1, old, REFUSED) == Steps()
@@ -406,8 +399,7 @@ def test_a_recreated_request_is_executed() -> None:
 
 
 def test_a_binding_is_checked_again_if_the_lease_was_lost() -> None:
-    harness = Harness()
-    harness.check()
+    harness = checked()
     harness.answer(Outcome(Result.FAILED, 0, NOT_LEADING))
     assert harness.steps == Steps()
     harness.check()
@@ -415,8 +407,7 @@ def test_a_binding_is_checked_again_if_the_lease_was_lost() -> None:
 
 
 def test_bindings_to_a_node_that_changed_are_checked_again() -> None:
-    harness = Harness()
-    harness.check()
+    harness = checked()
     [write] = harness.steps.writes
     harness.binder.hold({"n2"}, [])
     assert harness.binder.take() == []
@@ -427,16 +418,14 @@ def test_bindings_to_a_node_that_changed_are_checked_again() -> None:
 
 
 def test_a_binding_taken_back_before_it_is_sent_is_checked_again() -> None:
-    harness = Harness()
-    harness.check()
+    harness = checked()
     harness.answer(Outcome(Result.TAKEN_BACK))
     harness.check()
     assert harness.writes == ["binding"]
 
 
 def test_a_pod_that_is_deleted_while_it_is_bound() -> None:
-    harness = Harness()
-    harness.check()
+    harness = checked()
     harness.binder.pod_gone("team/a-0", "another")
     assert harness.binder.take() == []
     harness.binder.pod_gone("team/a-0", "uid-a-0")
@@ -447,16 +436,14 @@ def test_a_pod_that_is_deleted_while_it_is_bound() -> None:
 
 
 def test_a_request_that_another_binder_finished_is_dropped() -> None:
-    harness = Harness()
-    harness.check()
+    harness = checked()
     harness.put(version="2", phase="Succeeded")
     assert len(harness.binder) == 0
 
 
 def test_a_pod_that_is_gone_before_the_answer_to_its_binding() -> None:
     """The process failed: nothing expected this when the binding had succeeded."""
-    harness = Harness()
-    harness.check()
+    harness = checked()
     harness.binder.pod_gone("team/a-0", "uid-a-0")
     harness.answer(DONE)
     assert harness.status == {"phase": "Succeeded"}
@@ -469,8 +456,7 @@ def test_a_pod_that_is_gone_before_the_answer_to_its_binding() -> None:
 
 def test_a_request_that_is_gone_before_the_answer_to_its_binding_gets_no_status() -> None:
     """It was written every 15 s, and did not exist."""
-    harness = Harness()
-    harness.check()
+    harness = checked()
     harness.binder.gone("team/a-0", "request-a-0")
     harness.answer(DONE)
     assert harness.writes == ["condition"]
@@ -574,8 +560,7 @@ def test_a_condition_that_a_later_request_of_the_pod_replaces_is_not_sent_again(
 
 
 def bound() -> Harness:
-    harness = Harness()
-    harness.check()
+    harness = checked()
     harness.answer(DONE)
     return harness
 

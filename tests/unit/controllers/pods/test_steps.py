@@ -69,11 +69,27 @@ def pod(name: str = "a-0", node: str = "", **metadata: Any) -> dict[str, Any]:
     }
 
 
-def reserved() -> Harness:
-    """The request that binds the pod was sent."""
+def begun() -> Harness:
+    """The first step is under way."""
     harness = Harness()
     harness.begin(binding())
     harness.look(pod())
+    return harness
+
+
+def held() -> tuple[Harness, Binding]:
+    """All steps are done, and the node of the binding has changed meanwhile."""
+    harness, first = Harness(), binding(selectedGPUGroups=["g"])
+    harness.begin(first)
+    harness.look(pod())
+    harness.take(harness.played.hold({"n1"}))
+    harness.answer()
+    return harness, first
+
+
+def reserved() -> Harness:
+    """The request that binds the pod was sent."""
+    harness = begun()
     harness.answer()
     harness.answer()
     assert harness.kinds == ["create binding"]
@@ -109,9 +125,7 @@ def test_a_need_without_a_reserver_is_the_reason() -> None:
 
 
 def test_a_failing_step_fails_the_binding_and_undoes_the_earlier_ones_last() -> None:
-    harness = Harness()
-    harness.begin(binding())
-    harness.look(pod())
+    harness = begun()
     harness.answer()
     harness.answer(REFUSED)
     [(_, why)] = harness.steps.failed
@@ -141,9 +155,7 @@ def test_a_binding_in_doubt_keeps_its_resources_and_is_sent_again_unchanged() ->
 
 
 def test_a_pod_deleted_while_a_step_is_under_way_is_undone_after_the_answer() -> None:
-    harness = Harness()
-    harness.begin(binding())
-    harness.look(pod())
+    harness = begun()
     harness.gone()
     assert harness.kinds == ["create selectedGPUGroups"]
     harness.answer()
@@ -171,24 +183,14 @@ def test_a_deleted_or_bound_pod_is_not_bound_again() -> None:
 
 
 def test_a_node_that_changes_is_checked_before_the_pod_is_bound() -> None:
-    harness = Harness()
-    first = binding(selectedGPUGroups=["g"])
-    harness.begin(first)
-    harness.look(pod())
-    harness.take(harness.played.hold({"n1"}))
-    harness.answer()
+    harness, first = held()
     assert (harness.kinds, harness.steps.to_check) == ([], [first])
     harness.take(harness.played.checked(0, [first]))
     assert harness.kinds == ["create binding"]
 
 
 def test_a_node_that_no_longer_fits_undoes_the_steps() -> None:
-    harness = Harness()
-    first = binding(selectedGPUGroups=["g"])
-    harness.begin(first)
-    harness.look(pod())
-    harness.take(harness.played.hold({"n1"}))
-    harness.answer()
+    harness, first = held()
     harness.take(harness.played.checked(0, [first], [first.assumption]))
     assert (harness.kinds, harness.steps.forget) == (["delete selectedGPUGroups"], [])
 
@@ -197,9 +199,7 @@ def test_a_node_that_no_longer_fits_undoes_the_steps() -> None:
 
 
 def test_the_next_course_of_a_pod_starts_when_the_one_before_is_undone() -> None:
-    harness = Harness()
-    harness.begin(binding())
-    harness.look(pod())
+    harness = begun()
     harness.begin(binding(number=8, node="n2"))
     harness.answer()
     assert (harness.kinds, harness.reads) == (["delete selectedGPUGroups"], [])
@@ -211,9 +211,7 @@ def test_the_next_course_of_a_pod_starts_when_the_one_before_is_undone() -> None
 
 def test_a_course_that_waits_for_an_undoing_and_is_overtaken_passes_the_wait_on() -> None:
     """The third course began while the first one still undid."""
-    harness = Harness()
-    harness.begin(binding())
-    harness.look(pod())
+    harness = begun()
     harness.begin(binding(number=8, node="n2"))
     harness.begin(binding(number=9, node="n3"))
     harness.answer()
@@ -223,9 +221,7 @@ def test_a_course_that_waits_for_an_undoing_and_is_overtaken_passes_the_wait_on(
 
 
 def test_the_same_decision_again_keeps_its_course() -> None:
-    harness = Harness()
-    harness.begin(binding())
-    harness.look(pod())
+    harness = begun()
     harness.begin(binding(number=8))
     assert harness.kinds == ["create selectedGPUGroups"]
     harness.answer()
@@ -272,9 +268,7 @@ def test_a_late_answer_about_a_pod_that_is_gone_leaves_no_doubt() -> None:
 
 
 def test_an_undoing_that_is_interrupted_goes_on() -> None:
-    harness = Harness()
-    harness.begin(binding())
-    harness.look(pod())
+    harness = begun()
     harness.answer()
     harness.answer(REFUSED)
     harness.gone()
@@ -320,12 +314,7 @@ def test_a_pod_that_is_gone_while_its_failed_course_is_undone_is_not_forgotten_t
 
 def test_the_same_decision_again_after_it_was_broken_binds_the_pod() -> None:
     """The course ended, and the second decision waited for ever."""
-    harness = Harness()
-    first = binding(selectedGPUGroups=["g"])
-    harness.begin(first)
-    harness.look(pod())
-    harness.take(harness.played.hold({"n1"}))
-    harness.answer()
+    harness, first = held()
     assert harness.steps.to_check == [first]
     for ask in harness.played._asks:  # answered before the decisions of the same turn
         harness.played.courses.answer(ask, False)
@@ -394,9 +383,7 @@ def test_a_pod_that_is_gone_before_its_course_begins_gets_nothing() -> None:
 
 
 def test_a_pod_that_is_gone_is_not_parked_by_a_step_that_fails_at_that_moment() -> None:
-    harness = Harness()
-    harness.begin(binding())
-    harness.look(pod())
+    harness = begun()
     [course] = harness.played.pods._of.values()
     course.fail("no luck")
     harness.gone()
@@ -413,12 +400,7 @@ def test_the_doubt_of_a_binding_that_is_decided_again_is_known() -> None:
 
 
 def test_a_node_that_changes_again_while_the_first_change_is_checked_is_checked_again() -> None:
-    harness = Harness()
-    first = binding(selectedGPUGroups=["g"])
-    harness.begin(first)
-    harness.look(pod())
-    harness.take(harness.played.hold({"n1"}))
-    harness.answer()
+    harness, first = held()
     harness.take(harness.played.hold({"n1"}))
     harness.take(harness.played.checked(0, [first]))
     assert (harness.kinds, harness.steps.to_check) == ([], [first])
@@ -504,9 +486,7 @@ SLOW = "Binding pod team/a-0 to node n1. It waits for a part of a GPU of a-0"
 
 
 def test_a_step_that_takes_longer_than_a_second_is_reported_once() -> None:
-    harness = Harness()
-    harness.begin(binding())
-    harness.look(pod())
+    harness = begun()
     assert harness.played.next_tick() == SLOW_S
     assert harness.tick(0.9) == []
     assert harness.tick(1.0) == [SLOW]
@@ -518,9 +498,7 @@ def test_a_step_that_takes_longer_than_a_second_is_reported_once() -> None:
 
 
 def test_each_slow_step_is_reported() -> None:
-    harness = Harness()
-    harness.begin(binding())
-    harness.look(pod())
+    harness = begun()
     assert harness.tick(1.0) == [SLOW]
     harness.answer(now=1.0)
     assert harness.tick(1.9) == []
@@ -534,9 +512,7 @@ def test_a_quick_binding_causes_no_event() -> None:
 
 
 def test_a_binding_that_failed_or_is_over_is_not_reported() -> None:
-    harness = Harness()
-    harness.begin(binding())
-    harness.look(pod())
+    harness = begun()
     harness.answer(REFUSED)
     harness.answer()
     assert harness.tick(5.0) == []

@@ -63,16 +63,14 @@ def test_the_first_verdict_is_written_at_once(world: World) -> None:
 
 def test_the_same_verdict_is_written_once(world: World) -> None:
     for _ in range(200):
-        world.decide(groups=[waits()])
-        world.send()
+        world.turn(groups=[waits()])
         world.wait(1)
     assert (len(world.sent), len(world.events)) == (1, 1)
 
 
 def test_other_counts_are_written_once_a_minute_and_the_number_goes_up(world: World) -> None:
     for count in range(130):
-        world.decide(groups=[waits(FULL.replace("2", str(count + 10)))])
-        world.send()
+        world.turn(groups=[waits(FULL.replace("2", str(count + 10)))])
         world.wait(1)
     assert len(world.sent) == 3
     assert last(world)["transitionID"] == "3"
@@ -85,8 +83,7 @@ def test_other_counts_are_written_once_a_minute_and_the_number_goes_up(world: Wo
 def test_the_number_goes_on_from_the_last_entry(world: World, written: str, next_id: str) -> None:
     entry = {"type": "UnschedulableOnNodePool", "nodePool": "other", "transitionID": written}
     world.groups[G]["conditions"] = [entry]
-    world.decide(groups=[waits()])
-    world.send()
+    world.turn(groups=[waits()])
     assert last(world)["transitionID"] == next_id
 
 
@@ -100,8 +97,7 @@ def entry(pool: str, number: str, text: str = FULL) -> dict[str, Any]:
 def test_entries_of_other_node_pools_stay_and_the_new_one_is_last(world: World) -> None:
     """The worked example of spec 5 A21."""
     world.add_group(G, conditions=[entry("a", "7"), entry("b", "8")], pool="a")
-    world.decide(groups=[waits()])
-    world.send()
+    world.turn(groups=[waits()])
     found = [(each["nodePool"], each["transitionID"]) for each in world.groups[G]["conditions"]]
     assert found == [("b", "8"), ("a", "9")]
     world.decide(groups=[waits()])
@@ -126,8 +122,7 @@ def test_conditions_of_an_earlier_leader_are_not_written_again(world: World) -> 
 def test_the_condition_of_a_group_that_no_longer_waits_is_removed_at_once(
     world: World, verdict: str
 ) -> None:
-    world.decide(groups=[waits()])
-    world.send()
+    world.turn(groups=[waits()])
     [write] = world.decide(groups=[Verdict(G, verdict)])
     assert write.body["status"] == {"schedulingConditions": None}  # type: ignore[index,call-overload]
     world.send()
@@ -136,15 +131,13 @@ def test_the_condition_of_a_group_that_no_longer_waits_is_removed_at_once(
 
 
 def test_a_pipelined_group_keeps_its_condition(world: World) -> None:
-    world.decide(groups=[waits()])
-    world.send()
+    world.turn(groups=[waits()])
     assert world.decide(groups=[Verdict(G, "pipelined")]) == []
 
 
 def test_an_unsent_condition_is_cancelled(world: World) -> None:
     world.decide(groups=[waits()])
-    world.decide(groups=[PLACED])
-    world.send()
+    world.turn(groups=[PLACED])
     assert world.groups[G]["conditions"] == []
 
 
@@ -156,10 +149,8 @@ def test_a_group_with_running_pods_gets_only_the_event(world: World) -> None:
 
 
 def test_a_condition_about_a_waiting_group_is_removed_when_a_pod_runs(world: World) -> None:
-    world.decide(groups=[waits()])
-    world.send()
-    world.decide(groups=[waits(verdict="partly_placed")])
-    world.send()
+    world.turn(groups=[waits()])
+    world.turn(groups=[waits(verdict="partly_placed")])
     assert world.groups[G]["conditions"] == []
 
 
@@ -195,18 +186,14 @@ def stale(text: str, since: str | None = None) -> Verdict:
 
 def test_a_broken_gang_is_reported_as_stale_once(world: World) -> None:
     text = "Job is stale. 2 pods are active, minMember is 3"
-    world.decide(groups=[stale(text, STARTED)])
-    world.send()
+    world.turn(groups=[stale(text, STARTED)])
     world.decide(groups=[stale(text, LATER)])
-    world.decide(groups=[stale(text.replace("2", "1"))])
-    world.send()
+    world.turn(groups=[stale(text.replace("2", "1"))])
     assert world.groups[G]["stamps"] == {STALE: STARTED}
     assert world.events_of("StaleJob") == [("StaleJob", text)]
-    world.decide(groups=[Verdict(G, "running", stale_since="")])
-    world.send()
+    world.turn(groups=[Verdict(G, "running", stale_since="")])
     assert world.groups[G]["stamps"] == {}
-    world.decide(groups=[stale(text, LATER)])
-    world.send()
+    world.turn(groups=[stale(text, LATER)])
     assert world.groups[G]["stamps"] == {STALE: LATER}
     assert len(world.events_of("StaleJob")) == 2
 
@@ -214,10 +201,8 @@ def test_a_broken_gang_is_reported_as_stale_once(world: World) -> None:
 def test_a_plan_that_lacks_the_time_stamp_does_not_move_it(world: World) -> None:
     world.show()
     world.decide(groups=[stale("x", STARTED)])
-    world.decide(groups=[stale("x", LATER)])
-    world.send()
-    world.decide(groups=[stale("x", LATER)])
-    world.send()
+    world.turn(groups=[stale("x", LATER)])
+    world.turn(groups=[stale("x", LATER)])
     assert world.groups[G]["stamps"] == {STALE: STARTED}
     assert len(world.sent) == 1
 
@@ -236,8 +221,7 @@ def test_a_status_write_does_not_replace_a_time_stamp_write(world: World) -> Non
 
 def test_time_stamps_survive_an_early_return(world: World) -> None:
     """KAI drops them for a group that is not ready (spec 6 C46)."""
-    world.decide(groups=[not_ready(2)._replace(stale_since=STARTED)])
-    world.send()
+    world.turn(groups=[not_ready(2)._replace(stale_since=STARTED)])
     assert world.groups[G]["stamps"] == {STALE: STARTED}
 
 
@@ -249,8 +233,7 @@ def test_an_existing_time_stamp_is_not_written_again(world: World) -> None:
 def test_the_attained_service_of_a_group_is_written_once(world: World) -> None:
     received = "run=60 gpu=120 evictions=1 until=2026-01-01T00:00:00Z"
     lost_pods = waits()._replace(attained=received)
-    world.decide(groups=[lost_pods])
-    world.send()
+    world.turn(groups=[lost_pods])
     assert world.groups[G]["stamps"] == {ATTAINED: received}
     assert world.decide(groups=[lost_pods]) == []
     assert world.decide(groups=[waits()]) == []
@@ -332,14 +315,12 @@ def test_a_recreated_group_has_no_state(world: World) -> None:
     world.add_group(G, uid="another")
     world.send()
     assert world.groups[G]["conditions"] == []
-    world.decide(groups=[waits()])
-    world.send()
+    world.turn(groups=[waits()])
     assert last(world)["message"] == FULL
 
 
 def test_changes_by_another_client_are_corrected_within_a_minute(world: World) -> None:
-    world.decide(groups=[waits()])
-    world.send()
+    world.turn(groups=[waits()])
     world.groups[G]["conditions"] = []
     for _ in range(61):
         world.decide()  # no news
@@ -349,10 +330,8 @@ def test_changes_by_another_client_are_corrected_within_a_minute(world: World) -
 
 
 def test_a_group_that_no_longer_waits_is_forgotten(world: World) -> None:
-    world.decide(groups=[waits(last_start=STARTED)])
-    world.send()
-    world.decide(groups=[PLACED])
-    world.send()
+    world.turn(groups=[waits(last_start=STARTED)])
+    world.turn(groups=[PLACED])
     assert len(world.verdicts) == 1
     world.wait(61)
     assert len(world.verdicts) == 0
@@ -375,8 +354,7 @@ def test_a_group_that_does_not_exist_yet_is_skipped() -> None:
 
 def test_a_short_lived_message_is_not_written(world: World) -> None:
     """A new node is not ready at first."""
-    world.decide(groups=[waits()])
-    world.send()
+    world.turn(groups=[waits()])
     world.wait(10)
     world.decide(groups=[waits(LIMIT)])
     world.wait(0.1)
@@ -405,26 +383,22 @@ def test_the_start_of_a_group_that_is_created_after_its_plan_is_written(world: W
     world.decide(groups=[Verdict(G, "running")])
     world.groups[G] = made
     assert world.verdicts.is_late([G])
-    world.decide(groups=[Verdict(G, "running")])
-    world.send()
+    world.turn(groups=[Verdict(G, "running")])
     assert world.groups[G]["stamps"] == {LAST_START: "2027-01-15T08:00:00Z"}
 
 
 def test_a_group_with_running_pods_loses_its_condition_with_the_same_verdict(
     world: World,
 ) -> None:
-    world.decide(groups=[waits()])
-    world.send()
+    world.turn(groups=[waits()])
     world.groups[G]["holds"] = True
     [write] = world.decide(groups=[waits()])
     assert write.body["status"] == {"schedulingConditions": None}  # type: ignore[index,call-overload]
 
 
 def test_a_group_without_pods_waits_for_no_pod(world: World) -> None:
-    world.decide(groups=[waits()])
-    world.send()
-    world.decide(groups=[Verdict(G, "not_ready")])
-    world.send()
+    world.turn(groups=[waits()])
+    world.turn(groups=[Verdict(G, "not_ready")])
     world.wait(5)
     assert world.groups[G]["conditions"] == []
     assert {each.reason for each in world.events} == {"Unschedulable"}

@@ -49,8 +49,7 @@ def test_the_first_verdict_is_written_at_once(world: World) -> None:
 
 def test_the_same_verdict_is_written_once(world: World) -> None:
     for _ in range(200):
-        world.decide(waiting={A: FULL})
-        world.send()
+        world.turn(waiting={A: FULL})
         world.wait(1)
     assert len(world.sent) == 1
     assert len(world.events) == 1
@@ -63,11 +62,9 @@ def test_conditions_of_an_earlier_leader_are_not_written_again(world: World) -> 
 
 
 def test_other_counts_are_written_once_a_minute_without_an_event(world: World) -> None:
-    world.decide(waiting={A: FULL})
-    world.send()
+    world.turn(waiting={A: FULL})
     for second in range(1, 181):
-        world.decide(waiting={A: FULL.replace("3", str(second + 3))})
-        world.send()
+        world.turn(waiting={A: FULL.replace("3", str(second + 3))})
         world.wait(1)
     assert [at - world.sent[0][0] for at, _ in world.sent] == [0, 60, 120, 180]
     assert len(world.events) == 1
@@ -75,8 +72,7 @@ def test_other_counts_are_written_once_a_minute_without_an_event(world: World) -
 
 
 def test_a_rewrite_leaves_the_time_of_the_transition(world: World) -> None:
-    world.decide(waiting={A: FULL})
-    world.send()
+    world.turn(waiting={A: FULL})
     world.decide(waiting={A: LIMIT})
     [write] = world.wait(5)
     [condition] = write.body["status"]["conditions"]  # type: ignore[index,call-overload]
@@ -84,8 +80,7 @@ def test_a_rewrite_leaves_the_time_of_the_transition(world: World) -> None:
 
 
 def test_another_reason_is_written_soon_with_an_event(world: World) -> None:
-    world.decide(waiting={A: FULL})
-    world.send()
+    world.turn(waiting={A: FULL})
     world.wait(1)
     world.decide(waiting={A: LIMIT})
     assert world.condition(A) == waiting()
@@ -96,8 +91,7 @@ def test_another_reason_is_written_soon_with_an_event(world: World) -> None:
 
 def test_an_alternating_message_is_written_less_and_less_often(world: World) -> None:
     for second in range(600):
-        world.decide(waiting={A: (FULL, LIMIT)[second % 2]})
-        world.send()
+        world.turn(waiting={A: (FULL, LIMIT)[second % 2]})
         world.wait(1)
     # 2, 4, 8, 16, 32 s after the last one, then a minute
     assert len(world.sent) <= 16
@@ -105,8 +99,7 @@ def test_an_alternating_message_is_written_less_and_less_often(world: World) -> 
 
 
 def test_a_message_that_returns_in_time_is_not_written(world: World) -> None:
-    world.decide(waiting={A: FULL})
-    world.send()
+    world.turn(waiting={A: FULL})
     world.decide(waiting={A: LIMIT})
     world.decide(waiting={A: FULL})
     assert world.wait(100) == []
@@ -215,14 +208,12 @@ def test_a_condition_that_waits_does_not_follow_the_binding(world: World) -> Non
 
 
 def test_a_pod_that_was_bound_and_waits_again_gets_the_event_again(world: World) -> None:
-    world.decide(waiting={A: FULL})
-    world.send()
+    world.turn(waiting={A: FULL})
     world.bind(A)
     world.send()
     world.wait(1)
     world.add_pod(A, uid="another")
-    world.decide(waiting={A: FULL})
-    world.send()
+    world.turn(waiting={A: FULL})
     assert world.condition(A) == waiting()
     assert len(world.events_of("Unschedulable")) == 2
 
@@ -268,8 +259,7 @@ def test_a_binding_that_succeeds_after_a_failure_is_reported(world: World) -> No
 def test_unschedulable_after_a_failed_binding_is_written_at_once(world: World) -> None:
     world.take(world.verdicts.binding_failed(world.now, A, "n1", "node is gone", world))
     world.send()
-    world.decide(waiting={A: FULL})
-    world.send()
+    world.turn(waiting={A: FULL})
     assert world.condition(A) == waiting()
 
 
@@ -278,8 +268,7 @@ def test_alternating_failures_and_waits_do_not_alternate_the_condition(world: Wo
         world.take(world.verdicts.binding_failed(world.now, A, "n1", "refused", world))
         world.send()
         world.wait(1)
-        world.decide(waiting={A: FULL})
-        world.send()
+        world.turn(waiting={A: FULL})
         world.wait(1)
     assert len(world.events_of("Unschedulable")) == 1
     assert len(world.events_of("FailedBinding")) == 120  # kai.k8s.events counts and limits them
@@ -288,8 +277,7 @@ def test_alternating_failures_and_waits_do_not_alternate_the_condition(world: Wo
 
 def test_the_event_of_a_failed_binding_does_not_wait_for_the_condition(world: World) -> None:
     """The condition of a pod that waited is rewritten later, at its pace."""
-    world.decide(waiting={A: FULL})
-    world.send()
+    world.turn(waiting={A: FULL})
     world.take(world.verdicts.binding_failed(world.now, A, "n1", "refused", world))
     assert world.condition(A) == waiting()
     assert len(world.events_of("FailedBinding")) == 1
@@ -297,21 +285,18 @@ def test_the_event_of_a_failed_binding_does_not_wait_for_the_condition(world: Wo
 
 def test_fields_of_an_earlier_try_are_removed_while_the_pod_waits(world: World) -> None:
     world.pods[A]["conditions"]["PodBound"] = Condition("False", "BindingError", "no")
-    world.decide(waiting={A: FULL})
-    world.send()
+    world.turn(waiting={A: FULL})
     assert world.condition(A, "PodBound") is None
     assert world.condition(A) == waiting()
 
 
 def test_a_pipelined_pod_is_reported_once_and_gets_a_nominated_node(world: World) -> None:
     for _ in range(3):
-        world.decide(promised={A: "n1"})
-        world.send()
+        world.turn(promised={A: "n1"})
         world.wait(1)
     assert world.events_of("Pipelined") == [("Pipelined", "Pod team/a was pipelined to node n1")]
     assert world.pods[A]["nominated"] == "n1"
-    world.decide(promised={A: "n2"})
-    world.send()
+    world.turn(promised={A: "n2"})
     assert world.pods[A]["nominated"] == "n2"
     assert len(world.events_of("Pipelined")) == 2
     assert len(world.sent) == 2
@@ -324,21 +309,18 @@ def test_a_nominated_node_of_an_earlier_leader_is_kept(world: World) -> None:
 
 
 def test_a_lost_nominated_node_is_written_again(world: World) -> None:
-    world.decide(promised={A: "n1"})
-    world.send()
+    world.turn(promised={A: "n1"})
     world.pods[A]["nominated"] = ""
     for _ in range(2):
         world.wait(61)
-        world.decide(promised={A: "n1"})
-        world.send()
+        world.turn(promised={A: "n1"})
     assert world.pods[A]["nominated"] == "n1"
     assert len(world.sent) == 2
 
 
 @pytest.mark.parametrize("end", ["plan", "bound", "failed"])
 def test_a_nominated_node_is_cleared_at_the_end(world: World, end: str) -> None:
-    world.decide(promised={A: "n1"})
-    world.send()
+    world.turn(promised={A: "n1"})
     verdicts = world.verdicts
     if end == "plan":
         world.decide()
@@ -354,10 +336,8 @@ def test_a_nominated_node_is_cleared_at_the_end(world: World, end: str) -> None:
 
 
 def test_pipelining_keeps_the_existing_condition(world: World) -> None:
-    world.decide(waiting={A: FULL})
-    world.send()
-    world.decide(promised={A: "n1"})
-    world.send()
+    world.turn(waiting={A: FULL})
+    world.turn(promised={A: "n1"})
     assert world.condition(A) == waiting()
 
 
@@ -385,8 +365,7 @@ def test_a_refused_write_is_not_repeated_and_a_new_message_is_written(world: Wor
     world.decide(waiting={A: FULL})
     world.send(Result.REFUSED)
     assert world.wait(100) == []
-    world.decide(waiting={A: LIMIT})
-    world.send()
+    world.turn(waiting={A: LIMIT})
     assert world.condition(A) == waiting(LIMIT)
 
 
@@ -395,25 +374,21 @@ def test_a_write_for_a_deleted_pod_does_not_change_its_successor(world: World) -
     world.add_pod(A, uid="another")
     world.send()
     assert world.condition(A) is None
-    world.decide(waiting={A: FULL})
-    world.send()
+    world.turn(waiting={A: FULL})
     assert world.condition(A) == waiting()
 
 
 def test_changes_by_another_client_are_corrected_within_a_minute(world: World) -> None:
-    world.decide(waiting={A: FULL})
-    world.send()
+    world.turn(waiting={A: FULL})
     world.pods[A]["conditions"]["PodScheduled"] = Condition("False", "Other", "x")
     for _ in range(62):
-        world.decide(waiting={A: FULL})
-        world.send()
+        world.turn(waiting={A: FULL})
         world.wait(1)
     assert world.condition(A) == waiting()
 
 
 def test_a_pod_that_no_longer_waits_is_forgotten(world: World) -> None:
-    world.decide(waiting={A: FULL})
-    world.send()
+    world.turn(waiting={A: FULL})
     world.decide()
     assert len(world.verdicts) == 1
     world.wait(61)
@@ -421,8 +396,7 @@ def test_a_pod_that_no_longer_waits_is_forgotten(world: World) -> None:
 
 
 def test_a_pod_that_was_bound_is_soon_forgotten(world: World) -> None:
-    world.decide(waiting={A: FULL})
-    world.send()
+    world.turn(waiting={A: FULL})
     world.bind(A)
     world.send()
     world.decide()
@@ -449,11 +423,9 @@ def test_the_deletion_of_an_earlier_pod_does_not_affect_a_later_one(world: World
 
 def test_a_late_watch_causes_no_second_write(world: World) -> None:
     world.show()
-    world.decide(waiting={A: FULL})
-    world.send()
+    world.turn(waiting={A: FULL})
     world.decide(waiting={A: FULL})
     world.decide()
-    world.decide(waiting={A: FULL})
-    world.send()
+    world.turn(waiting={A: FULL})
     assert len(world.sent) == 1
     assert len(world.events) == 1

@@ -120,6 +120,11 @@ class World:
         facts["groups"] = list(groups)
         return self.take(self.verdicts.take_in(self.now, GivenVerdicts(**facts), self))
 
+    def turn(self, groups: Iterable[Verdict] = (), **facts: Any) -> list[Write]:
+        """Decides, and sends what is due."""
+        self.decide(groups, **facts)
+        return self.send()
+
     def send(self, result: Result = Result.DONE, *, done: bool | None = None) -> list[Write]:
         """Applies the waiting writes. `done`: whether a write without an answer was applied."""
         sending, self.queue = self.queue, []

@@ -101,6 +101,21 @@ class Harness(Reserving):
         return why
 
 
+def giving(*bindings: Binding, **pod: Any) -> Harness:
+    """Bindings, by default of pod a, wait for a device."""
+    harness = Harness()
+    harness.give(*(bindings or (binding(),)), **pod)
+    return harness
+
+
+def with_labels() -> Harness:
+    """The labels of pod a are written before it is bound."""
+    harness = Harness(copies_labels=False)
+    harness.give(binding())
+    harness.saw(reservation(device="GPU-7"))
+    return harness
+
+
 def held(pod: str = "a", *, acts: bool = True) -> tuple[Harness, GpuUser]:
     """A running pod on a reserved device."""
     one = reservation(device="GPU-7")
@@ -112,8 +127,7 @@ CREATE, DELETE = f"create {NAMESPACE}/{NAME}", f"delete {NAMESPACE}/{NAME}"
 
 
 def test_the_first_pod_of_a_group_makes_the_reservation_and_waits_for_its_device() -> None:
-    harness = Harness()
-    harness.give(binding(), tolerations=[{"key": "gpu", "operator": "Exists"}])
+    harness = giving(binding(), tolerations=[{"key": "gpu", "operator": "Exists"}])
     body = harness.write.body
     assert isinstance(body, dict)
     assert harness.writes == [CREATE]
@@ -128,8 +142,7 @@ def test_the_first_pod_of_a_group_makes_the_reservation_and_waits_for_its_device
 
 
 def test_later_pods_wait_for_the_same_reservation() -> None:
-    harness = Harness()
-    harness.give(binding("a"), binding("b"))
+    harness = giving(binding("a"), binding("b"))
     assert harness.writes == [CREATE]
     harness.saw(reservation(device="GPU-7"))
     assert harness.ready == ["team/a", "team/b"]
@@ -150,8 +163,7 @@ def test_a_pod_of_several_devices_waits_for_all_of_them() -> None:
 
 
 def test_an_existing_reservation_is_waited_for() -> None:
-    harness = Harness()
-    harness.give(binding())
+    harness = giving()
     harness.answer(THERE)
     assert (harness.writes, harness.failed) == ([], [])
     harness.saw(reservation(device="GPU-7"))
@@ -159,8 +171,7 @@ def test_an_existing_reservation_is_waited_for() -> None:
 
 
 def test_a_reservation_without_an_answer_fails_only_its_own_pods() -> None:
-    harness = Harness()
-    harness.give(binding("a", "silent"))
+    harness = giving(binding("a", "silent"))
     harness.saw(reservation("silent"))
     harness.now = 10
     harness.give(binding("b", "fine"))
@@ -183,8 +194,7 @@ def test_a_reservation_without_an_answer_fails_only_its_own_pods() -> None:
 
 
 def test_the_timeout_starts_when_the_creation_is_sent() -> None:
-    harness = Harness()
-    harness.give(binding("a"))
+    harness = giving()
     created = harness.write
     harness.tick(30)
     harness.give(binding("b"))
@@ -201,8 +211,7 @@ def test_the_timeout_starts_when_the_creation_is_sent() -> None:
 
 def test_an_accepted_reservation_that_no_watch_shows_is_looked_for() -> None:
     """The answer was not true: it is created again."""
-    harness = Harness()
-    harness.give(binding("a"))
+    harness = giving()
     harness.answer(DONE)
     harness.tick(READ_AFTER_S)
     [read] = harness.given.look
@@ -215,8 +224,7 @@ def test_an_accepted_reservation_that_no_watch_shows_is_looked_for() -> None:
 
 
 def test_an_accepted_reservation_that_exists_is_not_created_twice() -> None:
-    harness = Harness()
-    harness.give(binding("a"))
+    harness = giving()
     harness.answer(DONE)
     harness.tick(READ_AFTER_S)
     there = [{"metadata": {"namespace": NAMESPACE, "name": NAME}}]
@@ -276,8 +284,7 @@ def test_pods_that_wait_too_long_fail_while_nothing_may_be_deleted() -> None:
 
 
 def test_no_timer_is_left_once_all_pods_have_devices() -> None:
-    harness = Harness()
-    harness.give(binding("a"))
+    harness = giving()
     harness.saw(reservation())
     assert harness.courses.next() == 40
     harness.saw(reservation(device="GPU-7"))
@@ -296,8 +303,7 @@ def test_the_timeout_of_a_removed_pod_does_not_affect_the_next() -> None:
 
 
 def test_a_pod_with_its_device_does_not_time_out() -> None:
-    harness = Harness()
-    harness.give(binding())
+    harness = giving()
     harness.saw(reservation(device="GPU-7"))
     harness.tick(41)
     assert (harness.failed, harness.writes) == ([], [])
@@ -305,8 +311,7 @@ def test_a_pod_with_its_device_does_not_time_out() -> None:
 
 @pytest.mark.parametrize("outcome", [BUSY, LOST])
 def test_a_creation_that_did_not_happen_is_repeated(outcome: Outcome) -> None:
-    harness = Harness()
-    harness.give(binding())
+    harness = giving()
     harness.answer(outcome)
     assert harness.writes == []
     harness.tick(1)
@@ -314,8 +319,7 @@ def test_a_creation_that_did_not_happen_is_repeated(outcome: Outcome) -> None:
 
 
 def test_a_creation_that_is_refused_fails_the_pods_that_wait_for_it() -> None:
-    harness = Harness()
-    harness.give(binding())
+    harness = giving()
     harness.answer(REFUSED)
     reason = "failed to reserve GPUs for pod <team/a> in gpu group <g>: quota exceeded"
     assert harness.why == reason
@@ -340,17 +344,14 @@ def test_while_a_scaling_pod_waits_no_device_is_reserved() -> None:  # spec 3 B1
 
 
 def test_a_process_that_lost_its_lease_writes_nothing_on_the_pod() -> None:
-    harness = Harness()
-    harness.give(binding())
+    harness = giving()
     harness.answer(Outcome(Result.FAILED, 0, NOT_LEADING, "another process leads"))
     assert (harness.why, harness.writes) == ("not leading", [])
 
 
 def test_a_process_that_lost_its_lease_deletes_no_reservation_that_was_made() -> None:
     """The next leader may be about to bind the pod to it."""
-    harness = Harness(copies_labels=False)
-    harness.give(binding())
-    harness.saw(reservation(device="GPU-7"))
+    harness = with_labels()
     harness.answer(Outcome(Result.FAILED, 0, NOT_LEADING, "another process leads"))
     assert (harness.why, harness.writes) == ("not leading", [])
     harness.devices.lead_again()
@@ -363,8 +364,7 @@ def test_a_process_that_lost_its_lease_deletes_no_reservation_that_was_made() ->
 
 def test_a_reservation_that_is_replaced_at_once_fails_the_binding() -> None:
     """The ConfigMaps of the pod name the device of the first one."""
-    harness = Harness()
-    harness.give(binding())
+    harness = giving()
     one = reservation(device="GPU-7")
     harness.saw(one)
     harness.saw(GpuUser(one.name), reservation(device="GPU-8", uid="another"))
@@ -372,8 +372,7 @@ def test_a_reservation_that_is_replaced_at_once_fails_the_binding() -> None:
 
 
 def test_a_reservation_that_the_node_rejects_is_deleted_and_its_pods_fail_at_once() -> None:
-    harness = Harness()
-    harness.give(binding())
+    harness = giving()
     harness.saw(reservation(phase="Failed"))
     assert harness.writes == [DELETE]
     assert harness.why.endswith(f"GPU reservation pod {NAMESPACE}/{NAME} has failed on node n1")
@@ -394,8 +393,7 @@ def test_the_last_pod_releases_the_device() -> None:
 
 
 def test_a_bound_pod_that_the_watch_lacks_keeps_its_reservation() -> None:
-    harness = Harness()
-    harness.give(binding())
+    harness = giving()
     harness.saw(reservation(device="GPU-7"))
     harness.keep(binding())
     harness.saw(reservation(device="GPU-7", is_leaving=False))
@@ -433,8 +431,7 @@ def test_a_pod_that_ends_before_the_answer_to_its_binding_keeps_no_reservation()
 
 
 def test_a_failed_binding_releases_a_device_that_no_other_pod_uses() -> None:
-    harness = Harness()
-    harness.give(binding("a"), binding("b"))
+    harness = giving(binding("a"), binding("b"))
     harness.saw(reservation(device="GPU-7"))
     harness.take_back(binding("a"))
     assert harness.writes == []
@@ -443,8 +440,7 @@ def test_a_failed_binding_releases_a_device_that_no_other_pod_uses() -> None:
 
 
 def test_a_binding_that_fails_early_leaves_no_reservation() -> None:
-    harness = Harness()
-    harness.give(binding())
+    harness = giving()
     created = harness.write
     harness.take_back(binding())
     assert harness.writes == []
@@ -537,8 +533,7 @@ def test_a_reservation_missing_only_from_the_watch_deletes_no_pods() -> None:
 
 
 def test_a_reservation_deleted_before_the_bind_fails_the_binding() -> None:
-    harness = Harness()
-    harness.give(binding())
+    harness = giving()
     one = reservation(device="GPU-7")
     harness.saw(one)
     harness.gone(one)
@@ -546,9 +541,7 @@ def test_a_reservation_deleted_before_the_bind_fails_the_binding() -> None:
 
 
 def test_an_older_server_gets_the_labels_by_a_patch_before_the_pod_is_bound() -> None:
-    harness = Harness(copies_labels=False)
-    harness.give(binding())
-    harness.saw(reservation(device="GPU-7"))
+    harness = with_labels()
     assert (harness.ready, harness.writes) == ([], ["patch team/a"])
     assert harness.write.body == {"metadata": {"uid": "uid-a", "labels": {"runai-gpu-group": "g"}}}
     labelling = harness.write
@@ -574,9 +567,7 @@ def test_labels_that_an_earlier_try_has_left_are_replaced() -> None:
 @pytest.mark.parametrize("first", [DONE, BUSY])
 def test_labels_are_removed_until_that_succeeds(first: Outcome) -> None:
     """A pod that waits with a label keeps the reservation of its group."""
-    harness = Harness(copies_labels=False)
-    harness.give(binding())
-    harness.saw(reservation(device="GPU-7"))
+    harness = with_labels()
     labelling = harness.write
     if first is DONE:
         harness.answer(DONE, labelling)
