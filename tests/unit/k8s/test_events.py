@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from fakes.clock import QuickClock
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.k8s.events import About, Events
@@ -36,8 +38,12 @@ class Recorded:
         self.events.emit(about, "Normal", reason, message)
 
 
-def test_an_event_has_the_fields_that_kubectl_shows() -> None:
-    it = Recorded()
+@pytest.fixture
+def it() -> Recorded:
+    return Recorded()
+
+
+def test_an_event_has_the_fields_that_kubectl_shows(it: Recorded) -> None:
     it.events.emit(POD, "Warning", "Unschedulable", "100%s full %d", {"a": "b"})
     (write,) = it.puts.writes
     assert (write.lane, write.verb, write.kind) == (Lane.EVENT, "create", "Event")
@@ -61,8 +67,7 @@ def test_an_event_has_the_fields_that_kubectl_shows() -> None:
     assert body["firstTimestamp"] == body["lastTimestamp"] == "2027-01-15T08:16:40Z"
 
 
-def test_a_repeated_event_is_counted() -> None:
-    it = Recorded()
+def test_a_repeated_event_is_counted(it: Recorded) -> None:
     it.emit()
     it.puts.answer()
     it.clock.now += 60
@@ -73,8 +78,7 @@ def test_a_repeated_event_is_counted() -> None:
     assert patch.key == f"event/{create.name}"
 
 
-def test_events_during_the_first_write_are_counted_together() -> None:
-    it = Recorded()
+def test_events_during_the_first_write_are_counted_together(it: Recorded) -> None:
     for _ in range(5):
         it.emit()
     assert len(it.puts.writes) == 1
@@ -83,8 +87,7 @@ def test_events_during_the_first_write_are_counted_together() -> None:
     assert it.puts.writes[1].body["count"] == 5  # type: ignore[call-overload,index]
 
 
-def test_other_messages_reasons_and_objects_are_other_events() -> None:
-    it = Recorded()
+def test_other_messages_reasons_and_objects_are_other_events(it: Recorded) -> None:
     it.emit()
     it.emit(message="other")
     it.emit(reason="Bound")
@@ -93,8 +96,7 @@ def test_other_messages_reasons_and_objects_are_other_events() -> None:
     assert len({each.name for each in it.puts.writes}) == 4
 
 
-def test_an_event_that_the_server_deleted_is_created_again() -> None:
-    it = Recorded()
+def test_an_event_that_the_server_deleted_is_created_again(it: Recorded) -> None:
     it.emit()
     it.puts.answer()
     it.emit()
@@ -104,16 +106,14 @@ def test_an_event_that_the_server_deleted_is_created_again() -> None:
     assert it.puts.writes[2].body["count"] == 1  # type: ignore[call-overload,index]
 
 
-def test_a_failed_event_write_is_repeated() -> None:
-    it = Recorded()
+def test_a_failed_event_write_is_repeated(it: Recorded) -> None:
     it.emit()
     it.puts.answer(Result.FAILED)
     it.emit()
     assert [each.verb for each in it.puts.writes] == ["create", "create"]
 
 
-def test_an_object_cannot_flood_the_server() -> None:
-    it = Recorded()
+def test_an_object_cannot_flood_the_server(it: Recorded) -> None:
     for number in range(100):
         it.emit(message=f"text {number}")
     assert len(it.puts.writes) == 25
@@ -126,8 +126,7 @@ def test_an_object_cannot_flood_the_server() -> None:
     assert len(it.puts.writes) == 27
 
 
-def test_repeated_events_leave_room_for_new_ones() -> None:
-    it = Recorded()
+def test_repeated_events_leave_room_for_new_ones(it: Recorded) -> None:
     for _ in range(100):
         it.emit("Unschedulable", "no room")
         it.puts.answer()
@@ -150,8 +149,7 @@ def test_the_memory_is_bounded() -> None:
     assert [each.verb for each in it.puts.writes[-2:]] == ["patch", "create"]
 
 
-def test_events_of_objects_without_a_namespace() -> None:
-    it = Recorded()
+def test_events_of_objects_without_a_namespace(it: Recorded) -> None:
     it.emit(about=About("Node", "", "n1"))
     (write,) = it.puts.writes
     body: Any = write.body
@@ -167,8 +165,7 @@ def test_times_use_the_servers_clock_if_given() -> None:
     assert body["firstTimestamp"] == body["lastTimestamp"] == "2027-01-15T08:00:00Z"
 
 
-def test_names_are_unique_and_short_enough() -> None:
-    it = Recorded()
+def test_names_are_unique_and_short_enough(it: Recorded) -> None:
     it.emit(about=About("Pod", "team", "x" * 253))
     it.emit(about=About("Pod", "team", "x" * 253), message="other")
     names = [each.name for each in it.puts.writes]

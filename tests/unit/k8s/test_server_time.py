@@ -57,8 +57,12 @@ class World:
         return min(self.time.trusted(self.monotonic).until, self.now + self.error)
 
 
-def test_the_time_is_the_servers() -> None:
-    world = World()
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_the_time_is_the_servers(world: World) -> None:
     assert world.time.at(world.monotonic) is None
     world.answers(0.0, seconds=600)
     assert world.is_right()
@@ -79,8 +83,9 @@ def test_a_date_has_whole_seconds(fraction: float, own_off: float) -> None:
 
 
 @pytest.mark.parametrize(("takes", "way_back"), [(25.0, 0.0), (0.0, 25.0), (12.0, 13.0)])
-def test_a_slow_answer_says_less_and_causes_no_doubt(takes: float, way_back: float) -> None:
-    world = World()
+def test_a_slow_answer_says_less_and_causes_no_doubt(
+    world: World, takes: float, way_back: float
+) -> None:
     world.answers(0.0, seconds=60)
     for _ in range(5):
         world.answer(takes=takes, way_back=way_back)
@@ -96,8 +101,7 @@ def test_a_slow_first_answer_is_no_doubt_about_a_right_clock(own_off: float) -> 
 
 
 @pytest.mark.parametrize("off", [2 * HOURS, -2 * HOURS, 3.5, -3.5])
-def test_one_of_three_servers_never_counts(off: float) -> None:
-    world = World()
+def test_one_of_three_servers_never_counts(world: World, off: float) -> None:
     world.answer()
     ended = world.may_end()
     for _ in range(100):
@@ -112,8 +116,7 @@ def test_one_of_three_servers_never_counts(off: float) -> None:
     assert world.time.shift == 0.0
 
 
-def test_nothing_ends_during_a_doubt() -> None:
-    world = World()
+def test_nothing_ends_during_a_doubt(world: World) -> None:
     world.answers(0.0, seconds=60)
     before = world.may_end()
     world.answers(2 * HOURS, seconds=55)
@@ -125,8 +128,7 @@ def test_nothing_ends_during_a_doubt() -> None:
 
 
 @pytest.mark.parametrize("off", [2 * HOURS, -2 * HOURS, 30.0])
-def test_all_servers_step(off: float) -> None:
-    world = World()
+def test_all_servers_step(world: World, off: float) -> None:
     world.answers(0.0, seconds=300)
     world.answers(off, seconds=60)
     assert world.time.take_steps() == []
@@ -145,8 +147,7 @@ def test_all_servers_step(off: float) -> None:
     assert world.time.trusted(world.monotonic).since == since
 
 
-def test_servers_that_step_one_after_another() -> None:
-    world = World()
+def test_servers_that_step_one_after_another(world: World) -> None:
     world.answers(0.0, 0.0, 0.0, seconds=60)
     world.answers(900.0, 0.0, 0.0, seconds=300)
     world.answers(900.0, 900.0, 0.0, seconds=300)
@@ -157,8 +158,7 @@ def test_servers_that_step_one_after_another() -> None:
     assert len(world.time.take_steps()) == 1
 
 
-def test_servers_that_all_differ_cause_no_step() -> None:
-    world = World()
+def test_servers_that_all_differ_cause_no_step(world: World) -> None:
     world.answers(0.0, seconds=60)
     world.answers(100.0, 200.0, 300.0, seconds=600)
     assert world.is_right()
@@ -167,8 +167,7 @@ def test_servers_that_all_differ_cause_no_step() -> None:
 
 
 @pytest.mark.parametrize("off", [2 * HOURS, -2 * HOURS])
-def test_the_first_answer_is_wrong(off: float) -> None:
-    world = World()
+def test_the_first_answer_is_wrong(world: World, off: float) -> None:
     world.answer(off)
     assert not world.is_trusted
     assert world.may_end() <= world.now
@@ -219,8 +218,7 @@ def test_the_first_answer_and_the_own_clock_are_wrong() -> None:
 
 
 @pytest.mark.parametrize("rate", [2.0, -2.0, 1.0])
-def test_a_slow_drift_is_followed(rate: float) -> None:
-    world = World()
+def test_a_slow_drift_is_followed(world: World, rate: float) -> None:
     off = 0.0
     for _ in range(20 * 12):
         world.answer(off)
@@ -232,8 +230,7 @@ def test_a_slow_drift_is_followed(rate: float) -> None:
     assert abs(off) > 19
 
 
-def test_one_answer_a_minute_moves_the_time_by_two_seconds_at_most() -> None:
-    world = World()
+def test_one_answer_a_minute_moves_the_time_by_two_seconds_at_most(world: World) -> None:
     world.answer()
     before = world.error
     world.passes(60)
@@ -242,8 +239,7 @@ def test_one_answer_a_minute_moves_the_time_by_two_seconds_at_most() -> None:
     assert world.is_trusted
 
 
-def test_a_burst_of_answers_moves_the_time_no_faster() -> None:
-    world = World()
+def test_a_burst_of_answers_moves_the_time_no_faster(world: World) -> None:
     world.answers(0.0, seconds=60)
     before = world.error
     for _ in range(100):
@@ -252,8 +248,7 @@ def test_a_burst_of_answers_moves_the_time_no_faster() -> None:
     assert abs(world.error - before) <= 0.3
 
 
-def test_a_suspended_machine_whose_monotonic_clock_stops() -> None:
-    world = World()
+def test_a_suspended_machine_whose_monotonic_clock_stops(world: World) -> None:
     world.answers(0.0, seconds=60)
     world.passes(2 * HOURS, monotonic=0.0)
     world.answers(0.0, seconds=60)
@@ -265,8 +260,7 @@ def test_a_suspended_machine_whose_monotonic_clock_stops() -> None:
     assert len(world.time.take_steps()) == 1
 
 
-def test_a_suspended_machine_whose_monotonic_clock_goes_on() -> None:
-    world = World()
+def test_a_suspended_machine_whose_monotonic_clock_goes_on(world: World) -> None:
     world.answers(0.0, seconds=60)
     before = world.may_end()
     world.passes(2 * HOURS)
@@ -278,8 +272,7 @@ def test_a_suspended_machine_whose_monotonic_clock_goes_on() -> None:
     assert world.time.take_steps() == []
 
 
-def test_a_monotonic_clock_that_jumps_ahead() -> None:
-    world = World()
+def test_a_monotonic_clock_that_jumps_ahead(world: World) -> None:
     world.answers(0.0, seconds=60)
     before = world.may_end()
     world.passes(0.0, monotonic=2 * HOURS)
@@ -292,8 +285,7 @@ def test_a_monotonic_clock_that_jumps_ahead() -> None:
     assert len(world.time.take_steps()) == 1
 
 
-def test_without_answers_no_duration_ends() -> None:
-    world = World()
+def test_without_answers_no_duration_ends(world: World) -> None:
     world.answer()
     world.passes(60)
     assert world.is_trusted

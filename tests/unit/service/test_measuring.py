@@ -63,6 +63,11 @@ class Measured:
         return values.get((controller, "success"), 0), errors
 
 
+@pytest.fixture
+def it() -> Measured:
+    return Measured()
+
+
 def test_decisions_and_writes_under_way_are_counted() -> None:
     lines = Measured().page()
     for line in (
@@ -82,8 +87,7 @@ def test_decisions_and_writes_under_way_are_counted() -> None:
         assert line in lines
 
 
-def test_a_binding_counts_for_its_latency_if_the_pod_is_bound() -> None:
-    it = Measured()
+def test_a_binding_counts_for_its_latency_if_the_pod_is_bound(it: Measured) -> None:
     it.wrote(binding(), Result.FAILED, Result.LOST, Result.DONE, Result.TAKEN_BACK)
     assert it.metrics.bind_ms.of().counts[8:] == [1, 0, 0]  # 750 ms are below 1280
     assert it.metrics.bind_ms.of().sum == 750
@@ -95,8 +99,7 @@ def test_a_binding_counts_for_its_latency_if_the_pod_is_bound() -> None:
     assert it.reconciled("bindrequest") == (1, 2)
 
 
-def test_a_failed_write_is_an_error_only_of_its_controller() -> None:
-    it = Measured()
+def test_a_failed_write_is_an_error_only_of_its_controller(it: Measured) -> None:
     it.wrote(GROUP_STATUS, Result.REFUSED, Result.DONE, Result.GONE)
     it.wrote(QUEUE_STATUS, Result.FAILED)
     it.wrote(CONDITIONS, Result.FAILED, Result.DONE)
@@ -118,8 +121,7 @@ def removal(pod: str, action: str, for_group: str | None) -> Removal:
     return Removal(Eviction(f"team/{pod}", "u", action, "", "team/victim", for_group), 1)
 
 
-def test_groups_are_counted_by_action() -> None:
-    it = Measured()
+def test_groups_are_counted_by_action(it: Measured) -> None:
     bindings = [Binding(f"team/{pod}", "u", "n1", 1, group) for pod, group in ("ax", "bx", "cy")]
     removals = [
         removal("d", "preempt", "team/high"),
@@ -145,15 +147,13 @@ def test_groups_are_counted_by_action() -> None:
     assert it.metrics.action_ms.values == {("preempt",): 0}
 
 
-def test_pods_that_cannot_be_grouped_are_errors() -> None:
-    it = Measured()
+def test_pods_that_cannot_be_grouped_are_errors(it: Measured) -> None:
     problems = [Problem("team/a", "u", "its owners form a circle")]
     it.measuring.turned(Turn(grouped=Decided(problems=problems)))
     assert it.reconciled("pod") == (0, 1)
 
 
-def test_pod_groups_that_lost_pods_do_not_pile_up() -> None:
-    it = Measured()
+def test_pod_groups_that_lost_pods_do_not_pile_up(it: Measured) -> None:
     labels = {"podgroup": "g", "namespace": "team", "nodepool": "default", "action": "reclaim"}
     evicted = [{**labels, "uid": str(number)} for number in range(MOST_EVICTED_GROUPS + 10)]
     it.measuring.turned(Turn(evicted=evicted))
@@ -161,8 +161,7 @@ def test_pod_groups_that_lost_pods_do_not_pile_up() -> None:
 
 
 @pytest.mark.parametrize("actions", ["allocate", "allocate, reclaim"])
-def test_budgets_of_configured_actions_are_shown(actions: str) -> None:
-    it = Measured()
+def test_budgets_of_configured_actions_are_shown(it: Measured, actions: str) -> None:
     budgets = '{"maxActionSearchDuration": {"default": "5m0s", "reclaim": "30s"}}'
     it.measuring.configured(f'{{"actions": "{actions}", "scenarioSearchBudgets": {budgets}}}')
     expected = {("reclaim",): 30.0} if "reclaim" in actions else {}
@@ -170,8 +169,7 @@ def test_budgets_of_configured_actions_are_shown(actions: str) -> None:
     assert it.metrics.job_budget.values == {(): 0}
 
 
-def test_the_state_per_kind_of_write_does_not_grow() -> None:
-    it = Measured()
+def test_the_state_per_kind_of_write_does_not_grow(it: Measured) -> None:
     for number in range(500):
         name = f"{number:03}"
         event = Write(Lane.EVENT, "patch", "Event", "team", name, {}, key=f"event/{name}")

@@ -4,6 +4,8 @@ import io
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from kai.api.writes import NOT_LEADING, Lane, Outcome, Result, Write
 from kai.controllers.planning.lines import Line, LogLevel
 from kai.controllers.planning.turns import Turn
@@ -36,8 +38,12 @@ class Logged:
         return lines
 
 
-def test_failing_watches_are_reported() -> None:
-    it = Logged()
+@pytest.fixture
+def it() -> Logged:
+    return Logged()
+
+
+def test_failing_watches_are_reported(it: Logged) -> None:
     it.watches["Pod"].problem = "connection refused"
     assert it.look() == []  # it may end in a moment
     assert it.look() == ['warning kai: cannot watch kinds=Pod why="connection refused"']
@@ -50,8 +56,7 @@ def test_failing_watches_are_reported() -> None:
     assert it.look() == []
 
 
-def test_the_reason_to_wait_for_leadership_is_logged_once() -> None:
-    it = Logged()
+def test_the_reason_to_wait_for_leadership_is_logged_once(it: Logged) -> None:
     it.election.problem = "kai-scheduler is held by other"
     assert it.look() == ['info kai: waiting to lead why="kai-scheduler is held by other"']
     assert it.look() == []
@@ -59,8 +64,7 @@ def test_the_reason_to_wait_for_leadership_is_logged_once() -> None:
     assert it.look() == []
 
 
-def test_a_webhook_that_refuses_the_lease_has_a_fix() -> None:
-    it = Logged()
+def test_a_webhook_that_refuses_the_lease_has_a_fix(it: Logged) -> None:
     text = 'admission webhook "w" denied the request: no leases here'
     it.election.problem = f"https://10.0.0.1:6443: {text}"
     [line] = it.look()
@@ -70,8 +74,7 @@ def test_a_webhook_that_refuses_the_lease_has_a_fix() -> None:
     assert it.look() == []
 
 
-def test_failed_and_unanswered_writes_are_reported() -> None:
-    it = Logged()
+def test_failed_and_unanswered_writes_are_reported(it: Logged) -> None:
     it.reports.answered(WRITE, Outcome(Result.DONE, 200))
     it.reports.answered(WRITE, Outcome(Result.FAILED, 0, NOT_LEADING, "the lease is not ours"))
     it.reports.answered(WRITE, Outcome(Result.GONE, 404))
@@ -107,8 +110,7 @@ def test_a_verbose_log_has_a_line_for_each_cycle() -> None:
     assert quiet.lines() == []
 
 
-def test_bound_and_evicted_pods_are_one_line_a_second() -> None:
-    it = Logged()
+def test_bound_and_evicted_pods_are_one_line_a_second(it: Logged) -> None:
     for number in range(1, 4):
         it.reports.turned(cycle(number))
         it.reports.placed(bound=100)
@@ -118,8 +120,7 @@ def test_bound_and_evicted_pods_are_one_line_a_second() -> None:
     assert it.look() == []
 
 
-def test_lines_of_a_cycle_have_its_number_and_are_limited() -> None:
-    it = Logged()
+def test_lines_of_a_cycle_have_its_number_and_are_limited(it: Logged) -> None:
     line = Line("warning", "a node rejected a pod", {"node": "n1", "pod": "team/a"})
     it.reports.turned(cycle(9, *[line] * (LINES_AT_ONCE + 5)))
     lines = it.lines()
@@ -129,8 +130,7 @@ def test_lines_of_a_cycle_have_its_number_and_are_limited() -> None:
     assert it.lines() == ["info kai: another one"]
 
 
-def test_unreadable_owners_share_a_line() -> None:
-    it = Logged()
+def test_unreadable_owners_share_a_line(it: Logged) -> None:
     for number in range(50):
         it.reports.not_read("Job", f"team/j{number}", "gone")
     assert it.lines() == ["warning kai: Job cannot be read name=team/j0 why=gone"]

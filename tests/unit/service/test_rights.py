@@ -63,6 +63,11 @@ class Logged:
 # ---- answers of the API server -------------------------------------------------------------------
 
 
+@pytest.fixture
+def it() -> Logged:
+    return Logged()
+
+
 def test_the_missing_right_is_read_from_the_message() -> None:
     assert denial(forbidden("patch", "podgroups/status", "scheduling.run.ai")) == Denial(
         "patch", "podgroups/status", "scheduling.run.ai", USER, "team"
@@ -87,8 +92,7 @@ def test_a_refusal_by_admission_is_not_a_missing_right(message: str) -> None:
 # ---- lines ---------------------------------------------------------------------------------------
 
 
-def test_a_thousand_refused_writes_are_one_line_per_five_minutes() -> None:
-    it = Logged()
+def test_a_thousand_refused_writes_are_one_line_per_five_minutes(it: Logged) -> None:
     line = f"warning kai: may not create pods/binding namespace=team user={USER} {FIX}"
     for _ in range(1000):
         it.reports.answered(BINDING, DENIED)
@@ -104,8 +108,7 @@ def test_a_thousand_refused_writes_are_one_line_per_five_minutes() -> None:
 
 
 @pytest.mark.parametrize("result", [Result.DONE, Result.CONFLICT, Result.GONE])
-def test_the_first_allowed_write_is_logged(result: Result) -> None:
-    it = Logged()
+def test_the_first_allowed_write_is_logged(it: Logged, result: Result) -> None:
     it.reports.answered(BINDING, DENIED)
     it.lines()
     it.reports.answered(BINDING, Outcome(result, 201))
@@ -113,8 +116,7 @@ def test_the_first_allowed_write_is_logged(result: Result) -> None:
     assert it.lines() == ["info kai: may create pods/binding again"]
 
 
-def test_an_answer_to_an_earlier_request_does_not_restore_a_right() -> None:
-    it = Logged()
+def test_an_answer_to_an_earlier_request_does_not_restore_a_right(it: Logged) -> None:
     it.reports.answered(BINDING, DENIED)
     it.lines()
     it.clock.now += 0.1
@@ -124,8 +126,7 @@ def test_an_answer_to_an_earlier_request_does_not_restore_a_right() -> None:
     assert it.lines() == ["info kai: may create pods/binding again"]
 
 
-def test_a_right_that_exists_in_some_namespaces_is_logged_once() -> None:
-    it = Logged()
+def test_a_right_that_exists_in_some_namespaces_is_logged_once(it: Logged) -> None:
     it.reports.answered(BINDING, DENIED)
     it.lines()
     elsewhere = Write(Lane.BINDING, "create", "Pod", "other", "a", {}, "binding")
@@ -135,8 +136,7 @@ def test_a_right_that_exists_in_some_namespaces_is_logged_once() -> None:
     assert it.lines() == []
 
 
-def test_missing_rights_of_watches_and_leases() -> None:
-    it = Logged()
+def test_missing_rights_of_watches_and_leases(it: Logged) -> None:
     pods: Any = SimpleNamespace(problem="", absent=False, synced=True)
     election: Any = SimpleNamespace(problem="", is_leading=lambda: True, namespace="gpu")
     pods.problem = forbidden("watch", "pods", where="")
@@ -159,8 +159,7 @@ def test_missing_rights_of_watches_and_leases() -> None:
     ]
 
 
-def test_a_restarted_watch_does_not_restore_a_right() -> None:
-    it = Logged()
+def test_a_restarted_watch_does_not_restore_a_right(it: Logged) -> None:
     pods: Any = SimpleNamespace(problem=forbidden("watch", "pods"), absent=False, synced=True)
     for _ in range(2):
         it.reports.look({"Pod": pods}, None)
@@ -191,8 +190,7 @@ def test_advice_names_the_role_that_gives_the_right(missing: Denial, how: str) -
 # ---- what follows --------------------------------------------------------------------------------
 
 
-def test_waits_grow_with_the_time_the_right_is_missing() -> None:
-    it = Logged()
+def test_waits_grow_with_the_time_the_right_is_missing(it: Logged) -> None:
     missing = denial(DENIED.message)
     assert missing is not None
     waits = []
@@ -309,8 +307,7 @@ def test_used_rights_are_not_listed_as_later_rights() -> None:
         assert used & later == set()
 
 
-def test_missing_rights_are_counted() -> None:
-    it = Logged()
+def test_missing_rights_are_counted(it: Logged) -> None:
     rights = Rights(it.log, it.clock.monotonic)
     assert not rights
     missing = denial(DENIED.message)

@@ -53,6 +53,11 @@ def with_planned_group(*pods: str) -> Scheduler:
     return played
 
 
+@pytest.fixture
+def played() -> Scheduler:
+    return Scheduler()
+
+
 def test_a_pod_with_its_group_annotation_is_bound_with_its_uid() -> None:
     [write] = begin(Scheduler(), binding()).writes
     assert (write.kind, write.subresource, write.name) == ("Pod", "binding", "a-0")
@@ -191,8 +196,7 @@ def test_a_group_that_already_exists_is_not_a_problem() -> None:
     assert kinds(played.answered(1, created, CONFLICT)) == ["create Pod/binding"]
 
 
-def test_a_pod_whose_binding_failed_keeps_its_group_annotation() -> None:
-    played = Scheduler()
+def test_a_pod_whose_binding_failed_keeps_its_group_annotation(played: Scheduler) -> None:
     [bound] = begin(played, binding(names_group=False)).writes
     steps = played.answered(1, bound, REFUSED)
     assert [why for _, why in steps.failed] == ["no"]
@@ -213,8 +217,7 @@ def test_a_group_that_cannot_be_created_binds_nothing() -> None:
     assert kinds(steps) == ["create PodGroup"]
 
 
-def test_a_deleted_group_is_created_again_without_waiting_pods() -> None:
-    played = Scheduler()
+def test_a_deleted_group_is_created_again_without_waiting_pods(played: Scheduler) -> None:
     played.add_group(group())
     assert played.tick(5) == Steps()
     played.groups.create("team/pg-a")
@@ -263,8 +266,7 @@ def test_pods_that_wait_get_their_group_annotation_after_a_second() -> None:
     assert [(write.verb, write.name) for write in after.writes] == [("patch", "a-0")]
 
 
-def test_a_pod_gets_the_annotation_of_an_existing_group_after_a_second() -> None:
-    played = Scheduler()
+def test_a_pod_gets_the_annotation_of_an_existing_group_after_a_second(played: Scheduler) -> None:
     played.assign(0, assignment("a-0"))
     assert played.next_tick() == 1.0
     assert played.tick(0.5).writes == []
@@ -289,9 +291,8 @@ def test_a_pod_gets_the_annotation_of_an_existing_group_after_a_second() -> None
         (Outcome(Result.FAILED, 0, NOT_LEADING), False),
     ],
 )
-def test_a_refusal_may_be_for_the_node(outcome: Outcome, refused: bool) -> None:
+def test_a_refusal_may_be_for_the_node(played: Scheduler, outcome: Outcome, refused: bool) -> None:
     """Then the group avoids the node; other answers say nothing about it."""
-    played = Scheduler()
     [write] = begin(played, binding()).writes
     steps = played.answered(1, write, outcome)
     assert [each.node for each, _ in steps.refused] == (["n1"] if refused else [])
@@ -318,8 +319,7 @@ def group_named(write: Write) -> str | None:
     return name
 
 
-def test_the_first_condition_of_a_pod_names_its_group() -> None:
-    played = Scheduler()
+def test_the_first_condition_of_a_pod_names_its_group(played: Scheduler) -> None:
     played.assign(0, assignment("a-0"))
     [write] = played.with_name(0.1, condition()).writes
     assert (group_named(write), write.about) == ("pg-a", condition().about)
@@ -351,8 +351,9 @@ def test_without_its_group_the_condition_is_written_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("result", [Result.FAILED, Result.LOST, Result.REFUSED])
-def test_a_condition_that_was_not_written_leaves_the_name_to_a_patch(result: Result) -> None:
-    played = Scheduler()
+def test_a_condition_that_was_not_written_leaves_the_name_to_a_patch(
+    played: Scheduler, result: Result
+) -> None:
     played.assign(0, assignment("a-0"))
     [write] = played.with_name(0.1, condition()).writes
     played.answered(2.0, write, Outcome(result, 500))
@@ -360,8 +361,7 @@ def test_a_condition_that_was_not_written_leaves_the_name_to_a_patch(result: Res
     assert group_named(named) == "pg-a"
 
 
-def test_a_condition_that_replaces_an_unsent_one_names_the_group_too() -> None:
-    played = Scheduler()
+def test_a_condition_that_replaces_an_unsent_one_names_the_group_too(played: Scheduler) -> None:
     played.assign(0, assignment("a-0"))
     [first] = played.with_name(0.1, condition()).writes
     [second] = played.with_name(0.2, condition(number=2)).writes
@@ -386,8 +386,7 @@ def test_other_writes_of_a_plan_are_unchanged() -> None:
         assert played.with_name(0.1, write).writes == [write]
 
 
-def test_a_success_is_reported_once() -> None:
-    played = Scheduler()
+def test_a_success_is_reported_once(played: Scheduler) -> None:
     [write] = begin(played, binding()).writes
     assert played.answered(1, write, DONE).bound == [binding()]
     assert played.answered(1, write, DONE).bound == []
@@ -511,8 +510,7 @@ def test_the_pod_is_read_after_a_conflict_before_the_assumption_ends() -> None:
         assert played.tick(2).forget == [7]
 
 
-def test_a_refused_binding_has_a_reason_and_waits_longer_each_time() -> None:
-    played = Scheduler()
+def test_a_refused_binding_has_a_reason_and_waits_longer_each_time(played: Scheduler) -> None:
     for wait in (1, 2, 4, 8, 16, 30, 30):
         [write] = begin(played, binding()).writes
         steps = played.answered(100, write, REFUSED)
@@ -526,9 +524,8 @@ def test_a_refused_binding_has_a_reason_and_waits_longer_each_time() -> None:
     assert played.answered(100, write, DONE).bound == [binding()]
 
 
-def test_a_pod_that_fails_three_times_in_a_row_leaves_its_room_to_others() -> None:
+def test_a_pod_that_fails_three_times_in_a_row_leaves_its_room_to_others(played: Scheduler) -> None:
     """The node may not be the cause, but the pod has its resources reserved and does not start."""
-    played = Scheduler()
     for fails in (1, 2, 3, 4):
         [write] = begin(played, binding()).writes
         steps = played.answered(100, write, Outcome(Result.FAILED, 503, message="not now"))
@@ -536,8 +533,7 @@ def test_a_pod_that_fails_three_times_in_a_row_leaves_its_room_to_others() -> No
         played.tick(200)
 
 
-def test_a_binding_that_was_not_sent_after_a_lost_lease_is_forgotten() -> None:
-    played = Scheduler()
+def test_a_binding_that_was_not_sent_after_a_lost_lease_is_forgotten(played: Scheduler) -> None:
     [write] = begin(played, binding()).writes
     steps = played.answered(1, write, Outcome(Result.FAILED, 0, NOT_LEADING))
     assert steps == Steps(forget=[7])
@@ -614,8 +610,7 @@ def test_bindings_that_wait_for_their_group_are_checked_once_it_exists() -> None
     assert (patch.verb, patch.name) == ("patch", "a-1")
 
 
-def test_a_binding_that_was_not_retried_is_checked() -> None:
-    played = Scheduler()
+def test_a_binding_that_was_not_retried_is_checked(played: Scheduler) -> None:
     [write] = begin(played, binding()).writes
     steps = played.answered(1, write, Outcome(Result.TAKEN_BACK))
     assert steps.to_check == [binding()]
@@ -635,8 +630,7 @@ def eviction() -> tuple[Scheduler, Write]:
     return played, write
 
 
-def test_victims_are_evicted_before_pods_are_bound() -> None:
-    played = Scheduler()
+def test_victims_are_evicted_before_pods_are_bound(played: Scheduler) -> None:
     steps = played.begin(0, STAMP, [binding()], [victim()])
     assert kinds(steps) == ["delete Pod", "create Pod/binding"]
     assert played.under_way == 2

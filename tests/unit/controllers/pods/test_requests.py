@@ -60,6 +60,11 @@ def created(by: Scheduler) -> Write:
     return write
 
 
+@pytest.fixture
+def by() -> Scheduler:
+    return binder()
+
+
 def test_a_request_that_fails_and_goes_after_its_pod_leaves_nothing() -> None:
     """The pod was held back for ever, though it does not exist."""
     for happens in ("gone", "checked"):
@@ -147,8 +152,7 @@ def test_a_request_has_shared_devices_claims_and_zones() -> None:
     ]
 
 
-def test_a_pod_without_its_group_annotation_is_patched_first() -> None:
-    by = binder()
+def test_a_pod_without_its_group_annotation_is_patched_first(by: Scheduler) -> None:
     change = GroupChange({"metadata": {"namespace": "team", "name": "pg-a"}, "spec": {}})
     by.add_group(change)
     [group] = begin(by, binding(names_group=False)).writes
@@ -160,8 +164,7 @@ def test_a_pod_without_its_group_annotation_is_patched_first() -> None:
 # ---- creation ------------------------------------------------------------------------------------
 
 
-def test_a_created_request_waits_for_its_result() -> None:
-    by = binder()
+def test_a_created_request_waits_for_its_result(by: Scheduler) -> None:
     write = created(by)
     assert by.answered(1, write, DONE) == Steps()
     assert by.under_way == 0
@@ -173,8 +176,7 @@ def test_a_created_request_waits_for_its_result() -> None:
     assert shown(by, version="3", phase="Succeeded") == Steps()
 
 
-def test_a_request_that_is_finished_when_first_listed() -> None:
-    by = binder()
+def test_a_request_that_is_finished_when_first_listed(by: Scheduler) -> None:
     by.answered(1, created(by), DONE)
     assert len(shown(by, phase="Succeeded").bound) == 1
 
@@ -183,8 +185,7 @@ def test_a_finished_request_of_an_earlier_process_writes_nothing() -> None:
     assert shown(binder(), phase="Succeeded") == Steps()
 
 
-def test_a_creation_without_an_answer_that_happened() -> None:
-    by = binder()
+def test_a_creation_without_an_answer_that_happened(by: Scheduler) -> None:
     [read] = by.answered(1, created(by), LOST).look
     assert read.kind == "BindRequest"
     assert by.in_doubt == 1
@@ -192,8 +193,7 @@ def test_a_creation_without_an_answer_that_happened() -> None:
     assert by.in_doubt == by.under_way == 0
 
 
-def test_a_creation_without_an_answer_that_did_not_happen_is_repeated() -> None:
-    by = binder()
+def test_a_creation_without_an_answer_that_did_not_happen_is_repeated(by: Scheduler) -> None:
     [read] = by.answered(1, created(by), LOST).look
     [again] = by.seen(2, read, None).writes
     assert isinstance(again.body, dict)
@@ -203,17 +203,15 @@ def test_a_creation_without_an_answer_that_did_not_happen_is_repeated() -> None:
     assert by.in_doubt == 0
 
 
-def test_an_existing_request_for_the_pod_is_kept() -> None:
-    by = binder()
+def test_an_existing_request_for_the_pod_is_kept(by: Scheduler) -> None:
     [read] = by.answered(1, created(by), CONFLICT).look
     steps = by.seen(1, read, request(node="n2"))
     assert steps == Steps()
     assert by.tick(2).forget == [7]
 
 
-def test_another_request_with_the_name_ends_the_doubt() -> None:
+def test_another_request_with_the_name_ends_the_doubt(by: Scheduler) -> None:
     """The name is in use, so the creation under way has no effect."""
-    by = binder()
     [read] = by.answered(1, created(by), LOST).look
     by.seen(1, read, request(node="n2"))
     assert by.in_doubt == 0
@@ -232,8 +230,7 @@ def test_a_stale_request_with_the_name_is_deleted_and_the_pod_planned_again() ->
         assert by.tick(2).forget == [7]
 
 
-def test_a_deleted_stale_request_does_not_end_the_doubt() -> None:
-    by = binder()
+def test_a_deleted_stale_request_does_not_end_the_doubt(by: Scheduler) -> None:
     [read] = by.answered(1, created(by), LOST).look
     [write] = by.seen(1, read, request(phase="Failed")).writes
     assert (write.verb, write.kind) == ("delete", "BindRequest")
@@ -245,17 +242,15 @@ def test_a_deleted_stale_request_does_not_end_the_doubt() -> None:
     assert [each.kind for each in steps.look] == ["BindRequest"]
 
 
-def test_a_creation_that_is_refused_has_a_reason() -> None:
-    by = binder()
+def test_a_creation_that_is_refused_has_a_reason(by: Scheduler) -> None:
     steps = by.answered(1, created(by), REFUSED)
     assert [why for _, why in steps.failed] == ["no"]
     assert by.tick(2).forget == [7]
 
 
-def test_a_request_that_is_missing_from_the_watch_is_read() -> None:
+def test_a_request_that_is_missing_from_the_watch_is_read(by: Scheduler) -> None:
     """It was deleted while the watch was interrupted. Otherwise its place would stay reserved for
     ever."""
-    by = binder()
     by.answered(1, created(by), DONE)
     assert by.tick(1) == by.tick(15.9) == Steps()
     assert by.next_tick() == 16
@@ -265,8 +260,7 @@ def test_a_request_that_is_missing_from_the_watch_is_read() -> None:
     assert by.next_tick() is None
 
 
-def test_a_request_that_exists_and_is_not_shown_is_read_after_growing_waits() -> None:
-    by = binder()
+def test_a_request_that_exists_and_is_not_shown_is_read_after_growing_waits(by: Scheduler) -> None:
     by.answered(1, created(by), DONE)
     by.tick(1)
     times = []
@@ -277,8 +271,7 @@ def test_a_request_that_exists_and_is_not_shown_is_read_after_growing_waits() ->
     assert times == [16, 46, 106, 226]
 
 
-def test_a_request_that_was_not_sent_after_a_lost_lease_is_forgotten() -> None:
-    by = binder()
+def test_a_request_that_was_not_sent_after_a_lost_lease_is_forgotten(by: Scheduler) -> None:
     outcome = Outcome(Result.FAILED, 0, NOT_LEADING)
     assert by.answered(1, created(by), outcome) == Steps(forget=[7])
 
@@ -315,8 +308,7 @@ def test_a_pod_whose_request_failed_waits_longer_each_time() -> None:
     assert by.next_tick() == now + 1
 
 
-def test_a_plan_before_the_deletion_does_not_extend_the_wait() -> None:
-    by = binder()
+def test_a_plan_before_the_deletion_does_not_extend_the_wait(by: Scheduler) -> None:
     shown(by, 1)
     shown(by, 1, version="2", phase="Failed")
     assert begin(by, binding(), now=1).writes == []
@@ -325,15 +317,13 @@ def test_a_plan_before_the_deletion_does_not_extend_the_wait() -> None:
     assert by.tick(2).forget == [7]
 
 
-def test_a_pod_gets_no_new_request_while_its_failed_one_exists() -> None:
-    by = binder()
+def test_a_pod_gets_no_new_request_while_its_failed_one_exists(by: Scheduler) -> None:
     shown(by, phase="Failed")
     assert begin(by, binding(), now=1).writes == []
     assert by.under_way == 0
 
 
-def test_a_failed_request_with_tries_left_is_kept() -> None:
-    by = binder()
+def test_a_failed_request_with_tries_left_is_kept(by: Scheduler) -> None:
     shown(by, limit=3)
     steps = shown(by, version="2", limit=3, phase="Failed", failedAttempts=2)
     assert steps == checked(by, 1) == Steps()
@@ -341,8 +331,7 @@ def test_a_failed_request_with_tries_left_is_kept() -> None:
     assert names(checked(by, 1)) == ["delete BindRequest"]
 
 
-def test_a_failed_request_of_a_bound_pod_is_deleted_without_an_event() -> None:
-    by = binder()
+def test_a_failed_request_of_a_bound_pod_is_deleted_without_an_event(by: Scheduler) -> None:
     shown(by, phase="Failed")
     steps = checked(by, 1, Target("uid-a-0", "n2", has_node=True))
     assert names(steps) == ["delete BindRequest"]
@@ -350,8 +339,7 @@ def test_a_failed_request_of_a_bound_pod_is_deleted_without_an_event() -> None:
     assert by.pods.held_back() == []
 
 
-def test_a_request_for_an_earlier_pod_of_the_name_is_deleted() -> None:
-    by = binder()
+def test_a_request_for_an_earlier_pod_of_the_name_is_deleted(by: Scheduler) -> None:
     shown(by, phase="Succeeded")
     assert checked(by, 1) == Steps()
     by.pod_gone("team/a-0", "uid-a-0")
@@ -360,8 +348,7 @@ def test_a_request_for_an_earlier_pod_of_the_name_is_deleted() -> None:
     assert names(checked(by, 3, Target("another", "", has_node=True))) == ["delete BindRequest"]
 
 
-def test_a_request_whose_node_was_deleted_is_deleted() -> None:
-    by = binder()
+def test_a_request_whose_node_was_deleted_is_deleted(by: Scheduler) -> None:
     shown(by)
     assert checked(by, 1) == Steps()
     by.hold(["n2"], ())
@@ -370,8 +357,7 @@ def test_a_request_whose_node_was_deleted_is_deleted() -> None:
     assert names(checked(by, 1, Target("uid-a-0", "", has_node=False))) == ["delete BindRequest"]
 
 
-def test_a_successful_request_is_deleted_with_its_node() -> None:
-    by = binder()
+def test_a_successful_request_is_deleted_with_its_node(by: Scheduler) -> None:
     shown(by, phase="Succeeded")
     assert checked(by, 1, Target("uid-a-0", "n1", has_node=True)) == Steps()
     by.hold(["n1"], ())
@@ -387,8 +373,7 @@ def test_requests_of_other_node_pools_are_skipped() -> None:
     assert names(checked(by, 1, Target("uid-b", "", has_node=True))) == ["delete BindRequest"]
 
 
-def test_a_deletion_that_failed_is_tried_again() -> None:
-    by = binder()
+def test_a_deletion_that_failed_is_tried_again(by: Scheduler) -> None:
     shown(by, phase="Failed")
     [write] = checked(by, 1).writes
     assert by.answered(1, write, Outcome(Result.FAILED, 503)) == Steps()
@@ -425,10 +410,9 @@ def test_missing_fields_of_an_object_are_empty() -> None:
     ],
 )
 def test_the_reason_of_a_failed_request_shows_whether_the_node_was_refused(
-    reason: str, refused: bool
+    by: Scheduler, reason: str, refused: bool
 ) -> None:
     """KAI's binder and ours write the text of the API server there."""
-    by = binder()
     shown(by, phase="Failed", reason=reason, failedAttempts=1)
     steps = checked(by, 1.0)
     assert [why for _, why in steps.failed] == [reason]

@@ -78,7 +78,10 @@ class OtherScheduler:
         self._pod(name, replace(self.pods[name], node=node))
 
     def plan(self, *, left_out: Mapping[str, str] | None = None, **chosen: Chosen) -> Replay:
+        """Pods with a place in it that are new are waiting pods."""
         self._cycle += 1
+        placed = (name for name, each in chosen.items() if each.kind != "evict")
+        self.waits(*(name for name in placed if name not in self.pods))
         choices = {f"team/{name.replace('_', '-')}": each for name, each in chosen.items()}
         self.replay = Replay(choices)
         plan = Planned(
