@@ -58,6 +58,13 @@ def played() -> Scheduler:
     return Scheduler()
 
 
+def creating() -> tuple[Scheduler, Write]:
+    """The group of a pod that is to be bound is being created."""
+    played = with_planned_group("a-0")
+    [created] = begin(played, binding(names_group=False)).writes
+    return played, created
+
+
 def test_a_pod_with_its_group_annotation_is_bound_with_its_uid() -> None:
     [write] = begin(Scheduler(), binding()).writes
     assert (write.kind, write.subresource, write.name) == ("Pod", "binding", "a-0")
@@ -191,8 +198,7 @@ def test_a_change_of_a_group_that_another_process_created_is_left_to_the_grouper
 
 
 def test_a_group_that_already_exists_is_not_a_problem() -> None:
-    played = with_planned_group("a-0")
-    [created] = begin(played, binding(names_group=False)).writes
+    played, created = creating()
     assert kinds(played.answered(1, created, CONFLICT)) == ["create Pod/binding"]
 
 
@@ -205,8 +211,7 @@ def test_a_pod_whose_binding_failed_keeps_its_group_annotation(played: Scheduler
 
 
 def test_a_group_that_cannot_be_created_binds_nothing() -> None:
-    played = with_planned_group("a-0")
-    [created] = begin(played, binding(names_group=False)).writes
+    played, created = creating()
     steps = played.answered(1, created, REFUSED)
     assert steps.writes == []
     assert [why for _, why in steps.failed] == ["its pod group cannot be created: no"]
@@ -231,8 +236,7 @@ def test_a_deleted_group_is_created_again_without_waiting_pods(played: Scheduler
 
 
 def test_a_failed_group_creation_is_repeated_for_a_pod_planned_later() -> None:
-    played = with_planned_group("a-0")
-    [created] = begin(played, binding(names_group=False)).writes
+    played, created = creating()
     played.answered(1, created, REFUSED)
     assert begin(played, binding("a-1", names_group=False)).writes == []
     [created] = played.tick(2.0).writes
@@ -244,8 +248,7 @@ def test_a_failed_group_creation_is_repeated_for_a_pod_planned_later() -> None:
 
 
 def test_a_group_creation_without_an_answer_is_repeated_with_waits() -> None:
-    played = with_planned_group("a-0")
-    [created] = begin(played, binding(names_group=False)).writes
+    played, created = creating()
     [created] = played.answered(1, created, LOST).writes
     assert played.answered(1, created, LOST) == Steps()
     assert played.next_tick() == 2.0

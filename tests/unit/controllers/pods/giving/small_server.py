@@ -106,6 +106,10 @@ class Harness(Reserving):
         super().take_back(binding)
         self.go_on()
 
+    def undo(self, binding: Binding) -> None:
+        self.take_back(binding)
+        self.run()
+
     def go_on(self) -> None:
         self.courses.run(self.now)
         self.work += self.courses.take()

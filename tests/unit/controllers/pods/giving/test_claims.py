@@ -23,11 +23,20 @@ def held(name: str, *users: str, device: str = "gpu-0") -> Object:
     return {**claim(name, finalizers=[FINALIZER]), "status": status}
 
 
-def test_one_patch_writes_devices_and_user_of_a_claim() -> None:
-    server = SmallServer(claim("c"))
+PLANNED = binding(gpu=devices("gpu-1"))
+
+
+def played(*objects: Object, device: str = "gpu-1") -> tuple[SmallServer, Harness]:
+    """A pod gets the device for its claim c, until no request is under way."""
+    server = SmallServer(*objects)
     harness = Harness(server)
-    harness.begin(binding(gpu=devices("gpu-1")), pod(gpu="c"))
+    harness.begin(binding(gpu=devices(device)), pod(gpu="c"))
     harness.run()
+    return server, harness
+
+
+def test_one_patch_writes_devices_and_user_of_a_claim() -> None:
+    server, harness = played(claim("c"))
     assert (harness.ready, harness.failed) == (["team/p"], [])
     assert server.did == ["patch ResourceClaim c", "patch ResourceClaim c/status"]
     assert (server.given("c"), server.users("c")) == (["gpu-1"], ["p"])
@@ -35,27 +44,18 @@ def test_one_patch_writes_devices_and_user_of_a_claim() -> None:
 
 
 def test_a_claim_with_the_finalizer_takes_one_write() -> None:
-    server = SmallServer(claim("c", finalizers=[FINALIZER]))
-    harness = Harness(server)
-    harness.begin(binding(gpu=devices("gpu-1")), pod(gpu="c"))
-    harness.run()
+    server, _ = played(claim("c", finalizers=[FINALIZER]))
     assert server.did == ["patch ResourceClaim c/status"]
 
 
 def test_a_pod_is_added_to_the_users_of_a_claim() -> None:
-    server = SmallServer(held("c", "other"))
-    harness = Harness(server)
-    harness.begin(binding(gpu=devices("gpu-0")), pod(gpu="c"))
-    harness.run()
+    server, harness = played(held("c", "other"), device="gpu-0")
     assert harness.ready == ["team/p"]
     assert (server.given("c"), server.users("c")) == (["gpu-0"], ["other", "p"])
 
 
 def test_writes_of_an_earlier_process_are_not_repeated() -> None:
-    server = SmallServer(held("c", "p"))
-    harness = Harness(server)
-    harness.begin(binding(gpu=devices("gpu-0")), pod(gpu="c"))
-    harness.run()
+    server, harness = played(held("c", "p"), device="gpu-0")
     assert (harness.ready, server.did) == (["team/p"], [])
 
 
@@ -112,10 +112,7 @@ def test_two_writers_with_equal_devices_both_succeed() -> None:
     ],
 )
 def test_an_invalid_claim_is_the_reason(found: Object | None, why: str) -> None:
-    server = SmallServer(*([found] if found else []))
-    harness = Harness(server)
-    harness.begin(binding(gpu=devices("gpu-0")), pod(gpu="c"))
-    harness.run()
+    server, harness = played(*([found] if found else []), device="gpu-0")
     assert (harness.ready, harness.failed, server.did) == ([], [PLUGIN + why], [])
 
 
@@ -212,45 +209,32 @@ def test_a_failed_binding_releases_only_its_own_devices() -> None:
     planned = binding(one=devices("gpu-1"), two=devices("gpu-0"))
     harness.begin(planned, pod(one="mine", two="ours"))
     harness.run()
-    harness.take_back(planned)
-    harness.run()
+    harness.undo(planned)
     assert (server.given("mine"), server.users("mine")) == ([], [])
     assert (server.given("ours"), server.users("ours")) == (["gpu-0"], ["other"])
     assert len(harness) == 0
 
 
 def test_earlier_devices_stay_when_the_last_user_is_removed() -> None:
-    server = SmallServer(held("c"))
-    harness = Harness(server)
-    planned = binding(gpu=devices("gpu-0"))
-    harness.begin(planned, pod(gpu="c"))
-    harness.run()
-    harness.take_back(planned)
-    harness.run()
+    server, harness = played(held("c"), device="gpu-0")
+    harness.undo(PLANNED)
     assert (server.given("c"), server.users("c")) == (["gpu-0"], [])
 
 
 def test_writes_under_way_when_the_binding_fails_are_undone() -> None:
     server = SmallServer(claim("c", finalizers=[FINALIZER]))
     harness = Harness(server)
-    planned = binding(gpu=devices("gpu-1"))
-    harness.begin(planned, pod(gpu="c"))
+    harness.begin(PLANNED, pod(gpu="c"))
     while not any(isinstance(each, Send) for each in harness.work):
         harness.step()
-    harness.take_back(planned)
-    harness.run()
+    harness.undo(PLANNED)
     assert (server.given("c"), server.users("c"), len(harness)) == ([], [], 0)
 
 
 def test_a_failed_release_is_repeated() -> None:
-    server = SmallServer(claim("c", finalizers=[FINALIZER]))
-    harness = Harness(server)
-    planned = binding(gpu=devices("gpu-1"))
-    harness.begin(planned, pod(gpu="c"))
-    harness.run()
+    server, harness = played(claim("c", finalizers=[FINALIZER]))
     server.answers = [FAILED]
-    harness.take_back(planned)
-    harness.run()
+    harness.undo(PLANNED)
     assert server.users("c") == ["p"]
     assert harness.courses.next() == 1.0
     harness.now = 1.0
@@ -274,27 +258,18 @@ def test_a_new_binding_waits_until_the_previous_one_is_undone() -> None:
 
 def test_a_process_that_lost_its_lease_releases_nothing() -> None:
     """The current leader may have bound the pod with these devices."""
-    server = SmallServer(claim("c", finalizers=[FINALIZER]))
-    harness = Harness(server)
-    planned = binding(gpu=devices("gpu-1"))
-    harness.begin(planned, pod(gpu="c"))
-    harness.run()
+    server, harness = played(claim("c", finalizers=[FINALIZER]))
     server.answers = [
         Outcome(Result.FAILED, 0, NOT_LEADING, "this process no longer holds the lease")
     ]
-    harness.take_back(planned)
-    harness.run()
+    harness.undo(PLANNED)
     assert (server.users("c"), len(harness), harness.courses.next()) == (["p"], 0, None)
 
 
 def test_a_bound_pod_keeps_its_devices() -> None:
-    server = SmallServer(claim("c"))
-    harness = Harness(server)
-    planned = binding(gpu=devices("gpu-1"))
-    harness.begin(planned, pod(gpu="c"))
-    harness.run()
-    harness.keep(planned)
-    harness.take_back(planned)
+    server, harness = played(claim("c"))
+    harness.keep(PLANNED)
+    harness.take_back(PLANNED)
     assert (harness.work, server.users("c"), len(harness)) == ([], ["p"], 0)
 
 
@@ -374,8 +349,7 @@ def test_created_claims_are_deleted_when_the_binding_fails(steps: int) -> None:
     for _ in range(steps):
         if harness.work:
             harness.step()
-    harness.take_back(extended())
-    harness.run()
+    harness.undo(extended())
     for each in server.all("ResourceClaim"):  # Kubernetes removes the finalizer of unused claims
         assert "deletionTimestamp" in each["metadata"]
         assert (server.given(MADE), server.users(MADE)) == ([], [])
@@ -391,8 +365,7 @@ def test_a_claim_of_another_pod_with_the_name_is_not_used() -> None:
     harness.begin(extended(), pod())
     harness.run()
     assert harness.failed == [f"{PLUGIN}resource claim team/{MADE} was not made for this pod"]
-    harness.take_back(extended())
-    harness.run()
+    harness.undo(extended())
     assert server.users(MADE) == []
 
 

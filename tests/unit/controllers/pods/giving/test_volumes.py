@@ -79,7 +79,7 @@ BINDING = Binding("team/p", "uid-p", "n1", 1, "pg", waits_for_volumes=True)
 class Store(Harness):
     """`binds`: Kubernetes' controller binds claims as soon as they are ready."""
 
-    def __init__(self, *objects: Object) -> None:
+    def __init__(self, *objects: Object, binds: bool = True) -> None:
         server = SmallServer(node(), *objects)
 
         def volumes() -> Any:
@@ -88,7 +88,11 @@ class Store(Harness):
 
         self.volumes = Volumes(volumes)
         super().__init__(server, lambda: self.volumes)
-        self.binds = True
+        self.binds = binds
+
+    def play(self) -> None:
+        self.begin(BINDING, pod("data"))
+        self.wait()
 
     def wait(self, seconds: float = 30.0) -> None:
         """Lets time pass and answers all requests."""
@@ -140,8 +144,7 @@ def test_the_smallest_matching_volume_is_reserved_for_the_claim() -> None:
         *(volume("a-small", "1Gi"), volume("b-far", "5Gi", node="n2")),
         *(volume("c-fits", "6Gi"), volume("d-large", "60Gi")),
     )
-    harness.begin(BINDING, pod("data"))
-    harness.wait()
+    harness.play()
     assert (harness.ready, harness.failed) == (["team/p"], [])
     assert harness.got("data") == "c-fits"
     assert harness.server.did == ["patch PersistentVolume c-fits"]
@@ -162,8 +165,7 @@ def test_the_smallest_matching_volume_is_reserved_for_the_claim() -> None:
 )
 def test_volumes_that_do_not_match_are_not_used(change: dict[str, Any]) -> None:
     harness = Store(LOCAL, claim("data", "local"), volume("v", **change))
-    harness.begin(BINDING, pod("data"))
-    harness.wait()
+    harness.play()
     why = "node(s) didn't find available persistent volumes to bind"
     assert (harness.ready, harness.failed) == ([], [failure("Filter", why)])
     assert harness.server.did == []
@@ -175,8 +177,7 @@ def test_labels_choose_volumes() -> None:
     fast = volume("v2")
     fast["metadata"]["labels"] = {"disk": "fast"}
     harness = Store(LOCAL, made, volume("v1"), fast)
-    harness.begin(BINDING, pod("data"))
-    harness.wait()
+    harness.play()
     assert harness.got("data") == "v2"
 
 
@@ -184,8 +185,7 @@ def test_a_volume_reserved_by_an_administrator_is_used() -> None:
     reference = {"namespace": "team", "name": "data"}
     own = volume("own", "90Gi", claimRef=reference)
     harness = Store(LOCAL, claim("data", "local"), volume("v"), own)
-    harness.begin(BINDING, pod("data"))
-    harness.wait()
+    harness.play()
     assert harness.got("data") == "own"
 
 
@@ -213,16 +213,14 @@ def test_pods_that_are_bound_together_get_different_volumes() -> None:
 
 def test_a_volume_is_provisioned_on_the_node() -> None:
     harness = Store(LATE, claim("data", "late"))
-    harness.begin(BINDING, pod("data"))
-    harness.wait()
+    harness.play()
     assert harness.ready == ["team/p"]
     assert (harness.selected("data"), harness.got("data")) == ("n1", "pv-of-data")
     assert harness.server.did == ["patch PersistentVolumeClaim data"]
 
 
 def test_the_pod_is_not_ready_before_its_claim_is_bound() -> None:
-    harness = Store(LATE, claim("data", "late"))
-    harness.binds = False
+    harness = Store(LATE, claim("data", "late"), binds=False)
     harness.begin(BINDING, pod("data"))
     harness.wait(100.0)
     assert (harness.ready, harness.failed) == ([], [])
@@ -232,8 +230,7 @@ def test_the_pod_is_not_ready_before_its_claim_is_bound() -> None:
 
 
 def test_a_watch_event_starts_the_check_of_a_claim() -> None:
-    harness = Store(LATE, claim("data", "late"))
-    harness.binds = False
+    harness = Store(LATE, claim("data", "late"), binds=False)
     harness.begin(BINDING, pod("data"))
     harness.wait(30.0)
     due = harness.courses.next()
@@ -248,8 +245,7 @@ def test_a_watch_event_starts_the_check_of_a_claim() -> None:
 
 def test_a_claim_with_the_selected_node_is_waited_for() -> None:
     harness = Store(LATE, claim("data", "late", **{SELECTED_NODE: "n1"}))
-    harness.begin(BINDING, pod("data"))
-    harness.wait()
+    harness.play()
     assert (harness.ready, harness.server.did) == (["team/p"], [])
 
 
@@ -277,8 +273,7 @@ def test_ephemeral_volumes_have_claims() -> None:
 
 
 def test_a_failing_provisioner_fails_the_binding() -> None:
-    harness = Store(LATE, claim("data", "late"))
-    harness.binds = False
+    harness = Store(LATE, claim("data", "late"), binds=False)
     harness.begin(BINDING, pod("data"))
     harness.wait(1.0)
     reset = {"metadata": {"annotations": {SELECTED_NODE: None}}}
@@ -289,16 +284,14 @@ def test_a_failing_provisioner_fails_the_binding() -> None:
 
 
 def test_a_claim_that_takes_too_long_is_released() -> None:
-    harness = Store(LATE, claim("data", "late"))
-    harness.binds = False
+    harness = Store(LATE, claim("data", "late"), binds=False)
     harness.begin(BINDING, pod("data"))
     harness.wait(119.0)
     assert harness.failed == []
     harness.wait(2.0)
     why = "binding volumes: context deadline exceeded"
     assert harness.failed == [failure("Bind", why)]
-    harness.take_back(BINDING)
-    harness.run()
+    harness.undo(BINDING)
     assert (harness.selected("data"), len(harness)) == (None, 0)
 
 
@@ -307,8 +300,7 @@ def test_a_claim_with_a_provisioned_volume_keeps_its_node() -> None:
     harness.begin(BINDING, pod("data"))
     harness.run()
     harness.bind()
-    harness.take_back(BINDING)
-    harness.run()
+    harness.undo(BINDING)
     assert (harness.selected("data"), harness.got("data"), len(harness)) == (
         "n1",
         "pv-of-data",
@@ -317,15 +309,13 @@ def test_a_claim_with_a_provisioned_volume_keeps_its_node() -> None:
 
 
 def test_a_node_that_another_pod_of_the_claim_needs_is_kept() -> None:
-    harness = Store(LATE, claim("data", "late"))
-    harness.binds = False
+    harness = Store(LATE, claim("data", "late"), binds=False)
     other = Binding("team/q", "uid-q", "n1", 2, "pg", waits_for_volumes=True)
     harness.begin(BINDING, pod("data"))
     harness.run()
     harness.begin(other, pod("data"))
     harness.run()
-    harness.take_back(BINDING)
-    harness.run()
+    harness.undo(BINDING)
     assert harness.selected("data") == "n1"
 
 
@@ -336,8 +326,7 @@ def test_a_node_that_another_pod_of_the_claim_needs_is_kept() -> None:
 def test_a_failed_release_is_repeated_while_the_process_leads(
     answers: list[Outcome | None], left: str | None
 ) -> None:
-    harness = Store(LATE, claim("data", "late"))
-    harness.binds = False
+    harness = Store(LATE, claim("data", "late"), binds=False)
     harness.begin(BINDING, pod("data"))
     harness.run()
     harness.server.answers = answers
@@ -347,8 +336,7 @@ def test_a_failed_release_is_repeated_while_the_process_leads(
 
 
 def test_a_volume_that_the_node_cannot_use_fails_the_binding() -> None:
-    harness = Store(LATE, claim("data", "late"), volume("far", node="n2"))
-    harness.binds = False
+    harness = Store(LATE, claim("data", "late"), volume("far", node="n2"), binds=False)
     harness.begin(BINDING, pod("data"))
     harness.run()
     harness.bind_to("data", "far")
@@ -368,8 +356,7 @@ def test_a_volume_that_the_node_cannot_use_fails_the_binding() -> None:
 def test_an_invalid_claim_is_the_reason(found: Object | None, why: str) -> None:
     immediate = storage_class("now", "maker.test", waits=False)
     harness = Store(immediate, *([found] if found else []))
-    harness.begin(BINDING, pod("data"))
-    harness.wait()
+    harness.play()
     assert harness.failed == [failure("PreFilter", why, "")]
 
 
@@ -377,16 +364,14 @@ def test_a_deleted_claim_is_not_waited_for() -> None:
     going = claim("data", "late")
     going["metadata"]["deletionTimestamp"] = "now"
     harness = Store(LATE, going)
-    harness.begin(BINDING, pod("data"))
-    harness.wait()
+    harness.play()
     why = 'persistentvolumeclaim "data" is being deleted'
     assert harness.failed == [failure("PreFilter", why, "")]
 
 
 def test_a_claim_with_another_selected_node_fails() -> None:
     harness = Store(LATE, claim("data", "late", **{SELECTED_NODE: "n2"}))
-    harness.begin(BINDING, pod("data"))
-    harness.wait()
+    harness.play()
     why = "node(s) didn't find available persistent volumes to bind"
     assert harness.failed == [failure("Filter", why)]
 
@@ -394,8 +379,7 @@ def test_a_claim_with_another_selected_node_fails() -> None:
 def test_a_refused_write_is_the_reason() -> None:
     harness = Store(LATE, claim("data", "late"))
     harness.server.answers = [REFUSED]
-    harness.begin(BINDING, pod("data"))
-    harness.wait()
+    harness.play()
     assert harness.failed == [failure("Bind", "policy says no")]
 
 
@@ -410,8 +394,7 @@ def test_a_write_with_a_lost_answer_is_checked(is_done: bool) -> None:
             harness.server.answers = [LOST]
 
     harness.between = lose
-    harness.begin(BINDING, pod("data"))
-    harness.wait()
+    harness.play()
     assert harness.ready == ["team/p"]
     kept = [o for o in harness.server.all("PersistentVolume") if "claimRef" in o["spec"]]
     assert len(kept) == 1
@@ -437,8 +420,7 @@ def test_a_volume_that_another_claim_got_first_is_not_used() -> None:
 
 def test_a_pod_that_is_bound_is_forgotten() -> None:
     harness = Store(LATE, claim("data", "late"))
-    harness.begin(BINDING, pod("data"))
-    harness.wait()
+    harness.play()
     harness.keep(BINDING)
     harness.take_back(BINDING)
     assert (harness.work, len(harness)) == ([], 0)
