@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fakes.writes import DONE
 from kai.api.refusals import refusal
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.pods.decisions import Binding
@@ -21,7 +22,6 @@ UNCALLED = (
 DENIED = 'admission webhook "w.example.com" denied the request: no'
 QUOTA = 'pods "r" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1'
 BINDING = Binding("team/a", "u-a", "n1", 1, "g")
-DONE = Outcome(Result.DONE, 201)
 
 
 class Waiting:

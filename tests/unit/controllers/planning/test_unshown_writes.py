@@ -7,13 +7,11 @@ import pytest
 from planner_world import World, places, pod, victims
 
 from fakes.objects import group, node
+from fakes.writes import DONE
 from kai.api import keys
-from kai.api.writes import Outcome, Result
 from kai.controllers.planning.options import PlanningOptions
 from kai.controllers.planning.turns import Turn
 from kai.controllers.unshown import READ_AFTER_S, Accepted
-
-DONE = Outcome(Result.DONE, 201)
 
 
 def found(item: dict[str, Any], version: int = 900, **more: Any) -> bytes:

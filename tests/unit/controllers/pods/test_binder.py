@@ -5,16 +5,13 @@ from typing import Any
 from made import request
 
 from fakes.played import Binder, Steps, Things
+from fakes.writes import BUSY, DONE, LOST, REFUSED, body_of
 from kai.api import keys
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.pods.bind_requests import Request, Target
 from kai.controllers.unshown import READ_AFTER_S
 
-DONE = Outcome(Result.DONE, 201)
-LOST = Outcome(Result.LOST)
 CONFLICT = Outcome(Result.CONFLICT, 409, "Conflict", "the object has been modified")
-REFUSED = Outcome(Result.REFUSED, 403, "Forbidden", "policy says no")
-BUSY = Outcome(Result.FAILED, 503, "ServiceUnavailable", "busy")
 ON_NODE = Target("uid-a-0", "n1", has_node=True)
 THERE = Target("uid-a-0", "", has_node=True)
 BOUND = "Pod bound successfully to node n1"
@@ -66,16 +63,14 @@ class Harness:
     @property
     def status(self) -> dict[str, Any]:
         [write] = [each for each in self.steps.writes if kind_of(each) == "status"]
-        assert isinstance(write.body, dict)
-        return dict(write.body["status"])
+        return dict(body_of(write)["status"])
 
     @property
     def condition(self) -> tuple[str, str, str]:
         """Status, reason and message of the condition; the event is the same."""
         [write] = [each for each in self.steps.writes if kind_of(each) == "condition"]
-        assert isinstance(write.body, dict)
-        assert write.body["metadata"] == {"uid": "uid-a-0"}
-        [entry] = write.body["status"]["conditions"]
+        assert body_of(write)["metadata"] == {"uid": "uid-a-0"}
+        [entry] = body_of(write)["status"]["conditions"]
         assert entry["type"] == "PodBound"
         assert entry["lastTransitionTime"] == "2027-01-15T08:00:00Z"
         [event] = self.steps.events
@@ -109,9 +104,8 @@ def checked(target: Target = THERE) -> Harness:
 def test_a_bound_pod_and_its_request_have_the_result() -> None:
     harness = checked()
     [write] = harness.steps.writes
-    assert isinstance(write.body, dict)
-    assert (write.name, write.body["metadata"]["uid"]) == ("a-0", "uid-a-0")
-    assert write.body["target"]["name"] == "n1"
+    assert (write.name, body_of(write)["metadata"]["uid"]) == ("a-0", "uid-a-0")
+    assert body_of(write)["target"]["name"] == "n1"
     harness.answer(DONE)
     assert harness.writes == ["status", "condition"]
     assert harness.status == {"phase": "Succeeded"}
@@ -140,8 +134,7 @@ def test_the_annotations_of_the_request_are_set_on_the_pod() -> None:
     harness.binder.put(0, Request.of(given))
     harness.check()
     [write] = harness.steps.writes
-    assert isinstance(write.body, dict)
-    assert write.body["metadata"]["annotations"] == {
+    assert body_of(write)["metadata"]["annotations"] == {
         keys.RECEIVED_TYPE_ANNOTATION: "Regular",
         keys.TOPOLOGY_RANK_ANNOTATION: "3",
         keys.NUMA_PREDICTED_ANNOTATION: '[{"zone":"0","amount":{"cpu":"2"}}]',
@@ -353,8 +346,7 @@ def test_a_binding_in_doubt_is_not_a_failure() -> None:
     for outcome in (LOST, REFUSED, BUSY):
         harness.look(pod())
         [write] = harness.steps.writes
-        assert isinstance(write.body, dict)
-        assert write.body["target"]["name"] == "n1"
+        assert body_of(write)["target"]["name"] == "n1"
         harness.answer(outcome)
         assert harness.writes == []
         if not harness.steps.look:
@@ -394,8 +386,7 @@ def test_a_recreated_request_is_executed() -> None:
     assert harness.binder.answered(1, old, REFUSED) == Steps()
     harness.check()
     [write] = harness.steps.writes
-    assert isinstance(write.body, dict)
-    assert write.body["target"]["name"] == "n2"
+    assert body_of(write)["target"]["name"] == "n2"
 
 
 def test_a_binding_is_checked_again_if_the_lease_was_lost() -> None:
@@ -568,14 +559,12 @@ def bound() -> Harness:
 def test_a_status_write_has_the_version_of_the_watched_request() -> None:
     harness = bound()
     [write, _] = harness.steps.writes
-    assert isinstance(write.body, dict)
-    assert write.body["metadata"] == {"resourceVersion": "1"}
+    assert body_of(write)["metadata"] == {"resourceVersion": "1"}
     harness.answer(CONFLICT, "status")
     assert harness.steps == Steps()  # the later version will arrive
     harness.put(version="2", labels={"note": "mine"})
     [write] = harness.steps.writes
-    assert isinstance(write.body, dict)
-    assert write.body["metadata"] == {"resourceVersion": "2"}
+    assert body_of(write)["metadata"] == {"resourceVersion": "2"}
 
 
 def test_a_status_is_written_again_until_it_succeeds() -> None:

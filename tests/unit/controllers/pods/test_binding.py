@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from fakes.played import Scheduler, Steps
+from fakes.writes import DONE, LOST, body_of
 from kai.api import keys
 from kai.api.refusals import Refusal
 from kai.api.writes import NOT_LEADING, Lane, Outcome, Read, Result, Write
@@ -14,8 +15,6 @@ from kai.controllers.pods.decisions import Binding, Removal
 from kai.controllers.verdicts import Eviction
 from kai.controllers.verdicts.facts import Ticket
 
-DONE = Outcome(Result.DONE, 201)
-LOST = Outcome(Result.LOST)
 GONE = Outcome(Result.GONE, 404, "NotFound", 'pods "p" not found')
 CONFLICT = Outcome(Result.CONFLICT, 409, "Conflict", "the pod is bound already")
 REFUSED = Outcome(Result.REFUSED, 403, "Forbidden", "no")
@@ -68,10 +67,9 @@ def creating() -> tuple[Scheduler, Write]:
 def test_a_pod_with_its_group_annotation_is_bound_with_its_uid() -> None:
     [write] = begin(Scheduler(), binding()).writes
     assert (write.kind, write.subresource, write.name) == ("Pod", "binding", "a-0")
-    assert isinstance(write.body, dict)
-    assert write.body["metadata"]["uid"] == "uid-a-0"
-    assert write.body["target"]["name"] == "n1"
-    assert keys.POD_GROUP_ANNOTATION not in write.body["metadata"]["annotations"]
+    assert body_of(write)["metadata"]["uid"] == "uid-a-0"
+    assert body_of(write)["target"]["name"] == "n1"
+    assert keys.POD_GROUP_ANNOTATION not in body_of(write)["metadata"]["annotations"]
 
 
 def test_a_group_that_is_withdrawn_is_not_created() -> None:
@@ -110,12 +108,10 @@ def test_the_group_is_created_before_its_first_pod_is_bound() -> None:
     )
     assert kinds(steps) == ["create PodGroup"]
     [created] = steps.writes
-    assert isinstance(created.body, dict)
-    assert created.body["metadata"]["annotations"] == {keys.LAST_START_ANNOTATION: STAMP}
+    assert body_of(created)["metadata"]["annotations"] == {keys.LAST_START_ANNOTATION: STAMP}
     after = played.answered(1, created, DONE)
     assert kinds(after) == ["create Pod/binding"] * 2
-    assert isinstance(after.writes[1].body, dict)
-    metadata = after.writes[1].body["metadata"]
+    metadata = body_of(after.writes[1])["metadata"]
     assert metadata["annotations"][keys.POD_GROUP_ANNOTATION] == "pg-a"
     assert metadata["labels"] == {keys.SUBGROUP_LABEL: "w"}
     assert not played.groups.is_planned("team/pg-a")
@@ -159,8 +155,7 @@ def larger(minimum: int) -> GroupChange:
 
 
 def minimum_of(write: Write) -> int:
-    assert isinstance(write.body, dict)
-    return int(write.body["spec"]["minMember"])
+    return int(body_of(write)["spec"]["minMember"])
 
 
 def test_a_group_that_changes_before_its_creation_is_sent_is_created_as_it_is_then() -> None:
@@ -262,8 +257,7 @@ def test_pods_that_wait_get_their_group_annotation_after_a_second() -> None:
     played.pod_gone("team/a-1", "uid-a-1")
     assert kinds(played.tick(0.9)) == []
     [created] = played.tick(1.0).writes
-    assert isinstance(created.body, dict)
-    assert keys.LAST_START_ANNOTATION not in created.body["metadata"].get("annotations", {})
+    assert keys.LAST_START_ANNOTATION not in body_of(created)["metadata"].get("annotations", {})
     assert kinds(played.tick(1.1)) == []
     after = played.answered(1.2, created, DONE)
     assert [(write.verb, write.name) for write in after.writes] == [("patch", "a-0")]
@@ -274,8 +268,7 @@ def test_a_pod_gets_the_annotation_of_an_existing_group_after_a_second(played: S
     assert played.next_tick() == 1.0
     assert played.tick(0.5).writes == []
     [patch] = played.tick(1.0).writes
-    assert isinstance(patch.body, dict)
-    assert patch.body["metadata"]["uid"] == "uid-a-0"
+    assert body_of(patch)["metadata"]["uid"] == "uid-a-0"
     assert played.next_tick() is None
     played.answered(2.0, patch, Outcome(Result.FAILED, 503))
     assert played.next_tick() == 3.0
@@ -420,8 +413,7 @@ def test_a_lost_answer_of_a_binding_that_happened() -> None:
 def test_a_lost_answer_of_a_binding_that_did_not_happen_is_repeated_to_the_same_node() -> None:
     played, read = lost()
     [again] = played.seen(2, read, pod()).writes
-    assert isinstance(again.body, dict)
-    assert again.body["target"]["name"] == "n1"
+    assert body_of(again)["target"]["name"] == "n1"
     assert played.answered(3, again, DONE).bound == [binding()]
 
 
@@ -564,8 +556,7 @@ def held(*nodes: str, group: bool = False) -> tuple[Scheduler, list[Binding], li
 
 
 def target(write: Write) -> str:
-    assert isinstance(write.body, dict)
-    return str(write.body.get("target", {}).get("name"))
+    return str(body_of(write).get("target", {}).get("name"))
 
 
 def checked(played: Scheduler, to_check: list[Binding], *broken: int) -> Steps:
@@ -628,8 +619,7 @@ def victim(name: str = "v", reclaimer: str = "team/b", assumption: int = 9) -> R
 def eviction() -> tuple[Scheduler, Write]:
     played = Scheduler()
     [write] = played.begin(0, STAMP, (), [victim()]).writes
-    assert isinstance(write.body, dict)
-    assert write.body["preconditions"] == {"uid": "uid-v"}
+    assert body_of(write)["preconditions"] == {"uid": "uid-v"}
     return played, write
 
 

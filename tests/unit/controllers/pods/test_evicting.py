@@ -3,15 +3,14 @@
 from typing import Any
 
 from fakes.played import Evictor, Steps
+from fakes.writes import DONE, LOST, body_of
 from kai.api.writes import Outcome, Result, Write
 from kai.controllers.pods.decisions import Removal
 from kai.controllers.verdicts import Eviction
 
-DONE = Outcome(Result.DONE, 201)
 GONE = Outcome(Result.GONE, 404, "NotFound", "not found")
 CONFLICT = Outcome(Result.CONFLICT, 409, "Conflict", "the UID is another one")
 BUDGET = Outcome(Result.REFUSED, 429, "TooManyRequests", "it would violate the pod's budget")
-LOST = Outcome(Result.LOST)
 BUSY = Outcome(Result.FAILED)
 
 
@@ -26,8 +25,7 @@ def victims(*names: str, reclaimer: str | None = "team/b", first: int = 1) -> li
 
 
 def is_dry(write: Write) -> bool:
-    assert isinstance(write.body, dict)
-    options: dict[str, Any] = write.body["deleteOptions"]
+    options: dict[str, Any] = body_of(write)["deleteOptions"]
     assert options["preconditions"] == {"uid": f"uid-{write.name}"}
     assert write.subresource == "eviction"
     return options.get("dryRun") == ["All"]

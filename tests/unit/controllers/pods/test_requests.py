@@ -7,6 +7,7 @@ from made import request
 
 import kai
 from fakes.played import Scheduler, Steps
+from fakes.writes import DONE, LOST, body_of
 from kai.api import keys
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.grouper import GroupChange
@@ -15,8 +16,6 @@ from kai.controllers.pods.decisions import Binding
 from kai.engine.claims import Device
 from kai.engine.values import Bind, NumaZone
 
-DONE = Outcome(Result.DONE, 201)
-LOST = Outcome(Result.LOST)
 CONFLICT = Outcome(Result.CONFLICT, 409, "AlreadyExists", 'bindrequests "a-0" already exists')
 REFUSED = Outcome(Result.REFUSED, 403, "Forbidden", "no")
 STAMP = "2026-01-01T00:00:00Z"
@@ -196,8 +195,7 @@ def test_a_creation_without_an_answer_that_happened(by: Scheduler) -> None:
 def test_a_creation_without_an_answer_that_did_not_happen_is_repeated(by: Scheduler) -> None:
     [read] = by.answered(1, created(by), LOST).look
     [again] = by.seen(2, read, None).writes
-    assert isinstance(again.body, dict)
-    assert again.body["spec"]["selectedNode"] == "n1"
+    assert body_of(again)["spec"]["selectedNode"] == "n1"
     [read] = by.answered(3, again, CONFLICT).look  # it came late
     assert by.seen(3, read, request()) == Steps()
     assert by.in_doubt == 0
@@ -224,8 +222,7 @@ def test_a_stale_request_with_the_name_is_deleted_and_the_pod_planned_again() ->
         steps = by.seen(1, read, found)
         assert names(steps) == ["delete BindRequest"]
         [write] = steps.writes
-        assert isinstance(write.body, dict)
-        assert write.body["preconditions"] == {"uid": "request-a-0"}
+        assert body_of(write)["preconditions"] == {"uid": "request-a-0"}
         assert by.answered(1, write, DONE) == Steps()
         assert by.tick(2).forget == [7]
 

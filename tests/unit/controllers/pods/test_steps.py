@@ -6,14 +6,12 @@ from typing import Any
 from made import request
 
 from fakes.played import Binder, Scheduler, Steps, Things
+from fakes.writes import DONE, LOST, REFUSED
 from kai.api.writes import NOT_LEADING, Outcome, Read, Result, Write
 from kai.controllers.pods.bind_requests import Request, Target
 from kai.controllers.pods.decisions import Binding
 from kai.controllers.progress import SLOW_S
 
-DONE = Outcome(Result.DONE, 201)
-REFUSED = Outcome(Result.REFUSED, 403, "Forbidden", "policy says no")
-LOST = Outcome(Result.LOST)
 GONE = Outcome(Result.GONE, 404)
 NOT_LED = Outcome(Result.FAILED, 0, NOT_LEADING)
 STAMP = "2026-01-01T00:00:00Z"

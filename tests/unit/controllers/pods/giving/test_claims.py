@@ -3,14 +3,12 @@
 import pytest
 from small_server import Harness, Object, SmallServer, binding, claim, device_class, devices, pod
 
+from fakes.writes import BUSY, LOST, REFUSED
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.courses import Send
 from kai.controllers.pods.claims.allocations import FINALIZER, MOST_CONSUMERS, made_name, names_of
 from kai.controllers.pods.decisions import Binding
 
-LOST = Outcome(Result.LOST)
-FAILED = Outcome(Result.FAILED, 503, "ServiceUnavailable", "busy")
-REFUSED = Outcome(Result.REFUSED, 403, "Forbidden", "policy says no")
 PLUGIN = "plugin dynamicresources failed in PreBind: "
 
 
@@ -191,7 +189,7 @@ def test_reads_of_a_changing_claim_are_limited() -> None:
     assert "the object has been modified" in why
 
 
-@pytest.mark.parametrize("refusal", [REFUSED, FAILED])
+@pytest.mark.parametrize("refusal", [REFUSED, BUSY])
 def test_a_refused_write_fails_the_binding_with_the_servers_message(
     refusal: Outcome,
 ) -> None:
@@ -233,7 +231,7 @@ def test_writes_under_way_when_the_binding_fails_are_undone() -> None:
 
 def test_a_failed_release_is_repeated() -> None:
     server, harness = played(claim("c", finalizers=[FINALIZER]))
-    server.answers = [FAILED]
+    server.answers = [BUSY]
     harness.undo(PLANNED)
     assert server.users("c") == ["p"]
     assert harness.courses.next() == 1.0

@@ -5,14 +5,11 @@ from typing import Any
 import pytest
 from small_server import Harness, Object, SmallServer
 
+from fakes.writes import BUSY, LOST, REFUSED
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.pods.decisions import Binding
 from kai.controllers.pods.volumes import Volumes, volume_of
 from kai.controllers.pods.volumes.matching import BIND_COMPLETED, SELECTED_NODE, claims_of
-
-LOST = Outcome(Result.LOST)
-REFUSED = Outcome(Result.REFUSED, 403, "Forbidden", "policy says no")
-FAILED = Outcome(Result.FAILED, 503, "ServiceUnavailable", "busy")
 
 
 def failure(step: str, why: str, node: str = " and node n1") -> str:
@@ -321,7 +318,7 @@ def test_a_node_that_another_pod_of_the_claim_needs_is_kept() -> None:
 
 @pytest.mark.parametrize(
     ("answers", "left"),
-    [([FAILED], None), ([LOST], None), ([Outcome(Result.FAILED, 0, NOT_LEADING, "")], "n1")],
+    [([BUSY], None), ([LOST], None), ([Outcome(Result.FAILED, 0, NOT_LEADING, "")], "n1")],
 )
 def test_a_failed_release_is_repeated_while_the_process_leads(
     answers: list[Outcome | None], left: str | None

@@ -5,15 +5,13 @@ from typing import Any
 import pytest
 
 from fakes.played import Reserving, Steps
+from fakes.writes import DONE, LOST, REFUSED, body_of
 from kai.api import keys
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.pods.decisions import Binding
 from kai.controllers.pods.sharing.device_maps import TRIES, DeviceMaps
 
-DONE = Outcome(Result.DONE, 201)
 THERE = Outcome(Result.CONFLICT, 409, "AlreadyExists", "it is there")
-LOST = Outcome(Result.LOST)
-REFUSED = Outcome(Result.REFUSED, 403, "Forbidden", "policy says no")
 SPEC = {
     "receivedResourceType": "Fraction",
     "receivedGPU": {"count": 1, "portion": "0.50"},
@@ -52,8 +50,7 @@ class Harness(Reserving):
 
 
 def data(write: Write) -> dict[str, str]:
-    assert isinstance(write.body, dict)
-    return dict(write.body.get("data", {}))
+    return dict(body_of(write).get("data", {}))
 
 
 def test_a_pod_is_ready_when_both_config_maps_exist() -> None:

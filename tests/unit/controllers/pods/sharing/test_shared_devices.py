@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from fakes.played import Reserving
+from fakes.writes import BUSY, DONE, LOST, body_of
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.pods.decisions import Binding
 from kai.controllers.pods.sharing.gpu_group import LOOK_AGAIN_S, GpuUser
@@ -12,11 +13,8 @@ from kai.controllers.pods.sharing.reservation_pod import Reservations, reservati
 from kai.controllers.pods.sharing.reserving import SharedDevices
 from kai.controllers.unshown import READ_AFTER_S
 
-DONE = Outcome(Result.DONE, 201)
 THERE = Outcome(Result.CONFLICT, 409, "AlreadyExists", "it is there")
 REFUSED = Outcome(Result.REFUSED, 403, "Forbidden", "quota exceeded")
-BUSY = Outcome(Result.FAILED, 503, "ServiceUnavailable", "busy")
-LOST = Outcome(Result.LOST)
 NAMESPACE = "kai-resource-reservation"
 
 
@@ -559,9 +557,8 @@ def test_labels_that_an_earlier_try_has_left_are_replaced() -> None:
     harness.start(harness.devices, binding(), {"metadata": {"labels": earlier}})
     harness.go_on()
     harness.saw(reservation(device="GPU-7"))
-    assert isinstance(harness.write.body, dict)
     labels = {"runai-gpu-group/old": None, "runai-gpu-group": "g"}
-    assert harness.write.body["metadata"]["labels"] == labels
+    assert body_of(harness.write)["metadata"]["labels"] == labels
 
 
 @pytest.mark.parametrize("first", [DONE, BUSY])
