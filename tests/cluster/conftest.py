@@ -15,13 +15,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "conformance")]
 
 from machine_play import Place, place_of  # noqa: E402
-from testcluster import (  # noqa: E402
-    Cluster,
-    Options,
-    UnavailableError,
-    path_of,
-    temporary_cluster,
-)
+from testcluster import Cluster, Options, UnavailableError, path_of, temporary_cluster  # noqa: E402
 from testcluster import programs as programs_of_clusters  # noqa: E402
 
 running = pytest.StashKey[Cluster]()

@@ -8,16 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from testcluster import (
-    Client,
-    Cluster,
-    Egress,
-    Machine,
-    Object,
-    path_of,
-    pod,
-    temporary_cluster,
-)
+from testcluster import Client, Cluster, Egress, Machine, Object, path_of, pod, temporary_cluster
 from testcluster import machine as of_machines
 
 from fakes.scenarios import scenarios

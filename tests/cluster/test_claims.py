@@ -4,17 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from scene_play import scenario
-from testcluster import (
-    BINDINGS,
-    SHORT_LEASE,
-    Match,
-    Object,
-    Scene,
-    node,
-    path_of,
-    pod,
-    queue,
-)
+from testcluster import BINDINGS, SHORT_LEASE, Match, Object, Scene, node, path_of, pod, queue
 from testcluster.claims import DRIVER, claiming, device_class, devices, one_gpu, template
 
 STATUS = Match("PATCH", r"/resourceclaims/[^/]+/status$")

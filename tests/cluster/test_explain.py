@@ -118,12 +118,7 @@ def test_a_bind_request_while_another_scheduler_runs(
 
 @pytest.mark.parametrize("binding", ["direct", "bind-requests"])
 def test_a_reservation_pod_that_does_not_report(
-    cluster: Cluster,
-    namespace: str,
-    kubectl: Kubectl,
-    reader: Path,
-    tmp_path: Path,
-    binding: str,
+    cluster: Cluster, namespace: str, kubectl: Kubectl, reader: Path, tmp_path: Path, binding: str
 ) -> None:
     """The binding of a pod with half a GPU: under way, failed, and tried again. No program answers
     in reservation pods here."""

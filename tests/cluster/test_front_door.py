@@ -247,9 +247,7 @@ def wrong_ones(outcomes: Iterable[tuple[Held, Outcome]]) -> dict[str, list[str]]
     return {about: each for about, each in found.items() if each}
 
 
-def test_thirty_cases_are_decided_as_kai_decided_them(
-    outcomes: list[tuple[Held, Outcome]],
-) -> None:
+def test_thirty_cases_are_decided_as_kai_decided_them(outcomes: list[tuple[Held, Outcome]]) -> None:
     assert wrong_ones(outcomes) == {}
     assert len(outcomes) == CASES
     assert len({held.case.area for held, _ in outcomes}) >= 25

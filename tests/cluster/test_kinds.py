@@ -334,10 +334,7 @@ def test_each_step_of_a_workflow_has_its_own_group(found: Played) -> None:
 def test_the_grouper_warns_only_about_pods_that_cannot_be_grouped(found: Played) -> None:
     """KAI also warns of pods that it has not seen yet, and of groups that another worker has
     created (spec 6 S3 and S4)."""
-    assert found.warnings.keys() == {
-        "51-job-min-member/bad",
-        "80-owner-kind-without-crd/odd",
-    }
+    assert found.warnings.keys() == {"51-job-min-member/bad", "80-owner-kind-without-crd/odd"}
     assert found.warnings["51-job-min-member/bad"] == "'many' is not a number of pods, on Job bad"
     assert "Thing" in found.warnings["80-owner-kind-without-crd/odd"]
 

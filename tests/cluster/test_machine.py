@@ -13,15 +13,7 @@ from uuid import uuid4
 
 import pytest
 from machine_play import OURS, Place, Scene, place_of, play, program, scenario, stored, workload
-from testcluster import (
-    ApiError,
-    Object,
-    install_all,
-    node,
-    path_of,
-    pod,
-    queue,
-)
+from testcluster import ApiError, Object, install_all, node, path_of, pod, queue
 from testcluster.machine import MachineError
 from testcluster.pki import make_server
 from testcluster.processes import start_time
@@ -373,10 +365,7 @@ async def test_a_webhook_reaches_the_ready_pods_of_its_service(scene: Scene) -> 
             "apiVersion": "v1",
             "kind": "Service",
             "metadata": {"name": "hook"},
-            "spec": {
-                "selector": {"app": "hook"},
-                "ports": [{"port": 443, "targetPort": "https"}],
-            },
+            "spec": {"selector": {"app": "hook"}, "ports": [{"port": 443, "targetPort": "https"}]},
         },
         workload("Deployment", "hook", made, replicas=2),
     )

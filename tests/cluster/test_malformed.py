@@ -349,9 +349,7 @@ def test_each_invalid_object_shows_its_problem(found: Outcome) -> None:
     assert {name for name in waiting if found.places[name]} == set()
 
 
-def test_waiting_pods_have_the_condition_for_autoscalers_and_people(
-    found: Outcome,
-) -> None:
+def test_waiting_pods_have_the_condition_for_autoscalers_and_people(found: Outcome) -> None:
     """Except if the pod grouper could not read an owner, and if pods of a gang are missing."""
     without = {
         name for (kind, name), texts in found.conditions.items() if kind == "Pod" and not texts

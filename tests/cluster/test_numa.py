@@ -66,11 +66,7 @@ def observe(cluster: Cluster, namespace: str, name: str, record: Any) -> None:
 
 
 def test_pods_fit_into_one_zone_and_observed_placements_count(
-    cluster: Cluster,
-    namespace: str,
-    kubectl: Kubectl,
-    aligned: tuple[str, str],
-    tmp_path: Path,
+    cluster: Cluster, namespace: str, kubectl: Kubectl, aligned: tuple[str, str], tmp_path: Path
 ) -> None:
     """Two GPUs of n1 are in two zones; each zone of n2 has two."""
     kubectl.apply(node("n1", gpus=2), node("n2", gpus=4))
@@ -98,11 +94,7 @@ def test_pods_fit_into_one_zone_and_observed_placements_count(
 
 
 def test_placements_observed_while_a_pod_waits_decide_its_node(
-    cluster: Cluster,
-    namespace: str,
-    kubectl: Kubectl,
-    aligned: tuple[str, str],
-    tmp_path: Path,
+    cluster: Cluster, namespace: str, kubectl: Kubectl, aligned: tuple[str, str], tmp_path: Path
 ) -> None:
     """The predictions put both pods into zone 0, and zone 1 is free."""
     kubectl.apply(node("n1", gpus=4), zones("n1", {GPU: "2"}, {GPU: "2"}))
@@ -122,11 +114,7 @@ def test_placements_observed_while_a_pod_waits_decide_its_node(
 
 
 def test_without_the_kind_pods_are_bound_without_a_prediction(
-    cluster: Cluster,
-    namespace: str,
-    kubectl: Kubectl,
-    aligned: tuple[str, str],
-    tmp_path: Path,
+    cluster: Cluster, namespace: str, kubectl: Kubectl, aligned: tuple[str, str], tmp_path: Path
 ) -> None:
     """The kind is installed later, and is used then."""
     remove_zones(cluster)

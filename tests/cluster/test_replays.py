@@ -11,15 +11,7 @@ from typing import Any
 
 import pytest
 from recordings import Recording, recordings
-from replay_tables import (
-    ACCEPTED,
-    DIRECT,
-    FAST,
-    RULES,
-    Accepted,
-    unexplained,
-    why_not,
-)
+from replay_tables import ACCEPTED, DIRECT, FAST, RULES, Accepted, unexplained, why_not
 from testcluster import Cluster, Kai, Options, install, temporary_cluster, until
 from testcluster.compared import differences, end_of, interchangeable
 from testcluster.replays import Script, Stage, definitions, runtime_classes

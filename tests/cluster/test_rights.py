@@ -305,8 +305,7 @@ def test_a_role_logs_a_missing_right_and_continues(
     async def stories() -> list[set[Right]]:
         async with cluster.client() as api:
             await api.create(
-                node("n-scheduler", 6, labels={PIN: "kai-scheduler"}),
-                node("w-kai-scheduler", 0),
+                node("n-scheduler", 6, labels={PIN: "kai-scheduler"}), node("w-kai-scheduler", 0)
             )
         return await asyncio.gather(
             story("scheduler", "scheduler", scheduler, "--config", str(config)),

@@ -8,17 +8,7 @@ from typing import Literal
 
 import pytest
 from scene_play import scenario
-from testcluster import (
-    Admission,
-    Cluster,
-    Match,
-    Object,
-    Reservations,
-    Scene,
-    node,
-    path_of,
-    pod,
-)
+from testcluster import Admission, Cluster, Match, Object, Reservations, Scene, node, path_of, pod
 from testcluster.devices import (
     GROUP,
     books,
@@ -156,8 +146,7 @@ async def test_a_silent_reservation_fails_only_its_device_and_is_removed(
         fake.silent.add("n0")
         await scene.nodes(1, gpus=2)
         await scene.start(
-            *("--binding", "bind-requests"),
-            *("--resource-reservation-allocation-timeout", "3"),
+            *("--binding", "bind-requests"), *("--resource-reservation-allocation-timeout", "3")
         )
         await scene.api.create(half("waits", namespace))
 
@@ -259,9 +248,7 @@ async def test_a_binder_killed_at_any_write_leaves_a_consistent_state(
         roles: tuple[str, ...] = ("all",)
         if mode == "bind-requests":
             await scene.start(
-                *(AT_ONCE, "--binding", mode),
-                roles=("scheduler", "pod-grouper"),
-                direct=True,
+                *(AT_ONCE, "--binding", mode), roles=("scheduler", "pod-grouper"), direct=True
             )
             roles = ("binder",)
         async with kept_running(scene, roles):

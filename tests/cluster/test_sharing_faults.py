@@ -130,11 +130,7 @@ async def test_devices_are_shared_in_spite_of(
     damage: Callable[[Scene, Reservations], Awaitable[None]],
     mode: str,
 ) -> None:
-    async with (
-        Admission(cluster),
-        Provisioner(scene.api),
-        Reservations(scene.api) as fake,
-    ):
+    async with Admission(cluster), Provisioner(scene.api), Reservations(scene.api) as fake:
         await scene.nodes(3)
         await scene.api.create(
             storage_class("slow", waits=True), device_class(), template(namespace)

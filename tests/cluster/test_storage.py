@@ -60,8 +60,7 @@ async def test_an_ephemeral_volume_gets_a_claim_owned_by_its_pod(
     async with cluster.client() as api, Provisioner(api):
         volume = {"ephemeral": {"volumeClaimTemplate": {"spec": claim_spec("fast")}}}
         await api.create(
-            storage_class("fast"),
-            pod("p", namespace, volumes=[{"name": "scratch", **volume}]),
+            storage_class("fast"), pod("p", namespace, volumes=[{"name": "scratch", **volume}])
         )
         bound = await api.until("it is bound", is_bound(api, namespace, "p-scratch"))
         [owner] = bound["metadata"]["ownerReferences"]

@@ -121,10 +121,7 @@ def webhook_cluster(programs: Mapping[str, Path], egress: Egress) -> Iterator[Cl
 
 
 def play(
-    cluster: Cluster,
-    egress: Egress,
-    story: Callable[[Scene], Awaitable[None]],
-    *arguments: str,
+    cluster: Cluster, egress: Egress, story: Callable[[Scene], Awaitable[None]], *arguments: str
 ) -> None:
     async def run() -> None:
         namespace = f"t-{uuid4().hex[:8]}"

@@ -12,15 +12,7 @@ import kai
 from fakes.scenarios import scenarios
 from kai.api.writes import Outcome, Result, Write
 from kai.controllers import status
-from kai.controllers.verdicts import (
-    Condition,
-    Decided,
-    GroupSeen,
-    PodSeen,
-    Seen,
-    Verdicts,
-    binding,
-)
+from kai.controllers.verdicts import Condition, Decided, GroupSeen, PodSeen, Seen, Verdicts, binding
 from kai.install import manifests
 
 NOW = 1_800_000_000.0
