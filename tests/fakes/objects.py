@@ -1,7 +1,9 @@
 """Objects as an API server has them, with what tests need."""
 
+import json
 from typing import Any
 
+import kai
 from kai.api import keys
 
 Object = dict[str, Any]
@@ -88,3 +90,8 @@ def small() -> list[Object]:
     """Two queues, a node with two GPUs, and a pod."""
     classes = [priority_class("train", 50), priority_class("build", 100)]
     return [*classes, queue("top"), queue("a", "top"), node("n1", 2), pod("p1")]
+
+
+def load(*manifests: Object) -> kai.Cluster:
+    """The cluster of a file with these manifests."""
+    return kai.load(json.dumps(list(manifests)).encode())

@@ -2,12 +2,12 @@
 G2-G10)."""
 
 import itertools
-import json
 from typing import Any
 
 import pytest
 
 import kai
+from fakes.objects import load, node
 
 SIZE = "kai.scheduler/segment-size"
 TOPOLOGY = "kai.scheduler/topology"
@@ -18,10 +18,6 @@ LWS = "leaderworkerset.sigs.k8s.io"
 
 IN_RACKS = {SIZE: "4", TOPOLOGY: "racks", REQUIRED: "rack"}
 RACK = {"topology": "racks", "requiredTopologyLevel": "rack"}
-
-
-def load(*manifests: Any) -> kai.Cluster:
-    return kai.load(json.dumps(list(manifests)).encode())
 
 
 def template(annotations: Any = None, gpus: int = 1) -> dict[str, Any]:
@@ -207,25 +203,6 @@ def test_pods_are_in_the_subgroup_of_their_role() -> None:
 # ---- PyTorchJob: segments ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("job", "expected"),
-    [
-        (pytorch(1, 4, given={SIZE: "2"}), {"worker": 2, "worker-0": 2, "worker-1": 2}),
-        (
-            pytorch(1, 5, given={SIZE: "2"}),
-            {"worker": 3, "worker-0": 2, "worker-1": 2, "worker-2": 1},
-        ),
-        (
-            pytorch(1, 8, given={SIZE: "2"}, **least(5)),
-            {"worker": 4, "worker-0": 2, "worker-1": 2, "worker-2": 0, "worker-3": 0},
-        ),
-        (pytorch(1, 3, given={SIZE: "8"}), {"worker": 1, "worker-0": 3}),
-    ],
-)
-def test_workers_start_in_whole_segments(job: dict[str, Any], expected: dict[str, int]) -> None:
-    assert parts(job) == {"master": 1, **expected}
-
-
 def test_an_elastic_job_of_ten_workers_in_racks_of_four() -> None:
     """spec 4 E13."""
     spec = spec_of(pytorch(1, 10, given=IN_RACKS, **least(7)))
@@ -244,12 +221,9 @@ def test_an_elastic_job_of_ten_workers_in_racks_of_four() -> None:
 @pytest.mark.parametrize(("gpus", "placed"), [(8, 0), (9, 9), (10, 10), (11, 11)])
 def test_whole_segments_start_and_then_the_rest_one_by_one(gpus: int, placed: int) -> None:
     """As spec 4 E13, on one node: the gang is the master and two segments, 9 pods."""
-    node = {
-        "kind": "Node",
-        "metadata": {"name": "n"},
-        "status": {"capacity": {"nvidia.com/gpu": gpus}},
-    }
-    plan = kai.Scheduler().plan(load(node, pytorch(1, 10, given={SIZE: "4"}, **least(7))))
+    plan = kai.Scheduler().plan(
+        load(node("n", gpus), pytorch(1, 10, given={SIZE: "4"}, **least(7)))
+    )
     expected = ["pt-master-0", *(f"pt-worker-{index}" for index in range(10))][:placed]
     assert sorted(each.pod for each in plan.decisions) == [f"default/{each}" for each in expected]
 
@@ -494,10 +468,8 @@ def test_the_pods_of_a_replica_fill_what_its_segments_need(
 @pytest.mark.parametrize("policy", ["LeaderWorker", "LeaderExcluded"])
 def test_one_segment_of_all_workers_starts(policy: str) -> None:
     """KAI requires one pod too many of it (spec 4 W8)."""
-    status = {"capacity": {"nvidia.com/gpu": 5}}
-    node = {"kind": "Node", "metadata": {"name": "n"}, "status": status}
     cut = lws(5, sub_groups={"subGroupSize": 4, "subGroupPolicyType": policy})
-    plan = kai.Scheduler().plan(load(node, cut))
+    plan = kai.Scheduler().plan(load(node("n", 5), cut))
     assert plan.pod_groups["default/pg-serve-group-0"].verdict == "placed"
 
 
@@ -626,12 +598,7 @@ def test_a_leader_starts_before_its_segments_have_pods(policy: str) -> None:
         assert alone == {"segment-0": 0, "leader": 1, "segment-1": 0}
         assert whole == {**segments, "leader": 1}
 
-    node = {
-        "kind": "Node",
-        "metadata": {"name": "n"},
-        "status": {"capacity": {"nvidia.com/gpu": 1}},
-    }
-    plan = kai.Scheduler().plan(load(node, owner, member(0, owner)))
+    plan = kai.Scheduler().plan(load(node("n", 1), owner, member(0, owner)))
     assert [each.pod for each in plan.decisions] == ["default/serve-0"]
 
 

@@ -1,17 +1,13 @@
 """Pods without a pod group get one, as KAI's grouper would create it (spec 6 C24-C28)."""
 
-import json
 from typing import Any
 
 import pytest
 
 import kai
+from fakes.objects import load
 
 QUEUE = "kai.scheduler/queue"
-
-
-def load(*manifests: Any) -> kai.Cluster:
-    return kai.load(json.dumps(list(manifests)).encode())
 
 
 def pod(

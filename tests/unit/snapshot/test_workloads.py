@@ -1,15 +1,10 @@
 """Workloads get the pods that a cluster would create for them."""
 
-import json
 from typing import Any
 
 import pytest
 
-import kai
-
-
-def load(*manifests: Any) -> kai.Cluster:
-    return kai.load(json.dumps(list(manifests)).encode())
+from fakes.objects import load
 
 
 def workload(kind: str, **spec: Any) -> dict[str, Any]:
