@@ -15,7 +15,15 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "conformance")]
 
 from machine_play import Place, place_of  # noqa: E402
-from testcluster import Cluster, Options, UnavailableError, path_of, temporary_cluster  # noqa: E402
+from testcluster import (  # noqa: E402
+    Cluster,
+    Kubectl,
+    Options,
+    UnavailableError,
+    install,
+    path_of,
+    temporary_cluster,
+)
 from testcluster import programs as programs_of_clusters  # noqa: E402
 
 running = pytest.StashKey[Cluster]()
@@ -60,6 +68,13 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     asyncio.run(begin(cluster, name))
     yield name
     asyncio.run(end(cluster, name))
+
+
+@pytest.fixture
+def kubectl(cluster: Cluster, namespace: str) -> Kubectl:
+    """The view of a user of the namespace; kai's kinds and queues are installed."""
+    install(cluster)
+    return Kubectl(cluster, namespace)
 
 
 async def begin(cluster: Cluster, name: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testcluster import Cluster, Kai, Kubectl, Object, install, node, pod, until
+from testcluster import Cluster, Kai, Kubectl, Object, node, pod, pod_group, until
 
 from kai.api import keys
 
@@ -14,24 +14,9 @@ GROUP = {keys.POD_GROUP_ANNOTATION: "g"}
 
 
 @pytest.fixture
-def kubectl(cluster: Cluster, namespace: str) -> Kubectl:
-    install(cluster)
-    return Kubectl(cluster, namespace)
-
-
-@pytest.fixture
 def kai(cluster: Cluster, namespace: str, kubectl: Kubectl, tmp_path: Path) -> Iterator[Kai]:
     with Kai(cluster, namespace, tmp_path / "kai.log") as running:
         yield running
-
-
-def group(namespace: str, minimum: int) -> Object:
-    return {
-        "apiVersion": keys.POD_GROUP_API,
-        "kind": "PodGroup",
-        "metadata": {"name": "g", "namespace": namespace},
-        "spec": {"queue": "default-queue", "minMember": minimum},
-    }
 
 
 def patch(cluster: Cluster, namespace: str, name: str, subresource: str, what: Any) -> None:
@@ -72,7 +57,7 @@ def test_a_gang_waits_for_its_gated_pod(
     kubectl.apply(node("n1", gpus=3))
     gates = [{"name": "example/quota"}]
     kubectl.apply(
-        group(namespace, 2),
+        pod_group("g", namespace, 2),
         pod("a", namespace, annotations=GROUP),
         pod("b", namespace, annotations=GROUP, schedulingGates=gates),
         pod("other", namespace, 2),
@@ -97,7 +82,7 @@ def test_a_pod_is_placed_once_its_group_exists(namespace: str, kubectl: Kubectl,
     found = until("it says why", lambda: kubectl.condition("early", "PodScheduled"))
     assert found["message"] == f"PodGroup {namespace}/g does not exist"
     assert kubectl.bound() == {"other": "n1"}
-    kubectl.apply(group(namespace, 1))
+    kubectl.apply(pod_group("g", namespace, 1))
     until("both are bound", lambda: kubectl.bound() == {"early": "n1", "other": "n1"})
     assert "g" in kubectl.all("podgroups")
 
@@ -107,7 +92,7 @@ def test_a_gang_is_placed_when_its_group_is_created_after_its_pods(
 ) -> None:
     kubectl.apply(node("n1", gpus=3))
     kubectl.apply(*(pod(f"p{number}", namespace, annotations=GROUP) for number in range(3)))
-    kubectl.apply(group(namespace, 3))
+    kubectl.apply(pod_group("g", namespace, 3))
     until("all are bound", lambda: set(kubectl.bound()) == {"p0", "p1", "p2"})
 
 
@@ -140,8 +125,7 @@ def kubelet_has(
 def test_a_pod_that_shrinks_frees_room_after_the_kubelet_applied_it(
     cluster: Cluster, namespace: str, kubectl: Kubectl, kai: Kai
 ) -> None:
-    kubectl.apply(node("n1", gpus=0, cpu="4"))
-    kubectl.apply(pod("large", namespace, 0, cpu="3"))
+    kubectl.apply(node("n1", gpus=0, cpu="4"), pod("large", namespace, 0, cpu="3"))
     until("it runs", lambda: kubectl.all("pods")["large"]["status"]["phase"] == "Running")
     kubelet_has(cluster, namespace, "large", "3")
     kubectl.apply(pod("waits", namespace, 0, cpu="2"))
@@ -159,8 +143,7 @@ def test_a_pod_that_shrinks_frees_room_after_the_kubelet_applied_it(
 def test_a_pod_that_grows_uses_room_at_once_and_frees_it_if_its_node_refuses(
     cluster: Cluster, namespace: str, kubectl: Kubectl, kai: Kai
 ) -> None:
-    kubectl.apply(node("n1", gpus=0, cpu="4"))
-    kubectl.apply(pod("grows", namespace, 0, cpu="1"))
+    kubectl.apply(node("n1", gpus=0, cpu="4"), pod("grows", namespace, 0, cpu="1"))
     until("it runs", lambda: kubectl.all("pods")["grows"]["status"]["phase"] == "Running")
     kubelet_has(cluster, namespace, "grows", "1")
     resize(cluster, namespace, "grows", "3")
@@ -176,8 +159,7 @@ def test_a_pod_that_grows_uses_room_at_once_and_frees_it_if_its_node_refuses(
 def test_a_waiting_pod_that_shrinks_is_placed(
     cluster: Cluster, namespace: str, kubectl: Kubectl, kai: Kai
 ) -> None:
-    kubectl.apply(node("n1", gpus=0, cpu="4"))
-    kubectl.apply(pod("waits", namespace, 0, cpu="6"))
+    kubectl.apply(node("n1", gpus=0, cpu="4"), pod("waits", namespace, 0, cpu="6"))
     until("it waits", lambda: kubectl.condition("waits", "PodScheduled"))
     resize(cluster, namespace, "waits", "4")
     until("it fits", lambda: kubectl.bound() == {"waits": "n1"})

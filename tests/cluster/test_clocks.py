@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from scene_play import scenario
-from testcluster import Cluster, Scene, path_of, play
+from testcluster import Cluster, Scene, path_of, play, pod_group
 from testcluster.scene import until
 
 from kai.k8s import server_time
@@ -117,11 +117,7 @@ TWO_HOURS_S = 7200.0
 
 async def stale_gang(scene: Scene, grace: str) -> None:
     """A gang of two pods; one of them is deleted."""
-    metadata = {"name": "gang", "namespace": scene.namespace}
-    spec = {"queue": "default-queue", "minMember": 2, "stalenessGracePeriod": grace}
-    api_version = "scheduling.run.ai/v2alpha2"
-    group = {"apiVersion": api_version, "kind": "PodGroup", "metadata": metadata, "spec": spec}
-    await scene.api.create(group)
+    await scene.api.create(pod_group("gang", scene.namespace, 2, stalenessGracePeriod=grace))
     await scene.pods(2, "gang-", annotations={"pod-group-name": "gang"})
     await scene.bound(2)
     path = path_of("Pod", scene.namespace, "gang-1")

@@ -9,16 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testcluster import Cluster, Kai, Kubectl, install, node, pod, queue, running, until
+from testcluster import Cluster, Kai, Kubectl, node, pod, queue, running, until
 from testcluster import namespace as running_namespace
 
 from kai.api import keys
-
-
-@pytest.fixture
-def kubectl(cluster: Cluster, namespace: str) -> Kubectl:
-    install(cluster)
-    return Kubectl(cluster, namespace)
 
 
 @pytest.fixture

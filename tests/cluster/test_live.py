@@ -15,7 +15,6 @@ from testcluster import (
     Kai,
     Kubectl,
     free_ports,
-    install,
     job,
     node,
     pod,
@@ -25,12 +24,6 @@ from testcluster import (
 )
 
 import kai
-
-
-@pytest.fixture
-def kubectl(cluster: Cluster, namespace: str) -> Kubectl:
-    install(cluster)
-    return Kubectl(cluster, namespace)
 
 
 @pytest.fixture

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-from testcluster import Cluster, Kai, Kubectl, install, job, node, pod, pod_spec, until
+from testcluster import Cluster, Kai, Kubectl, job, node, pod, pod_spec, until
 
 ESTIMATE = "kai.scheduler/run-time-estimate"
 SERVICE = "kai.scheduler/attained-service"
@@ -25,12 +24,6 @@ def n2_first(pod, nodes):
 def largest_first(groups):
     return -groups.gpus
 """
-
-
-@pytest.fixture
-def kubectl(cluster: Cluster, namespace: str) -> Kubectl:
-    install(cluster)
-    return Kubectl(cluster, namespace)
 
 
 def with_order(cluster: Cluster, namespace: str, folder: Path, **order: str) -> Kai:
@@ -124,8 +117,7 @@ def test_a_failing_policy_ends_the_run_with_one_sentence(
     options = ("--policy", str(tmp_path / "mine.py"), "--allow-python-policies")
     kai = Kai(cluster, namespace, tmp_path / "kai.log", *options)
     kai.start()
-    kubectl.apply(node("n1", gpus=4), node("n2", gpus=4))
-    kubectl.apply(pod("fine", namespace))
+    kubectl.apply(node("n1", gpus=4), node("n2", gpus=4), pod("fine", namespace))
     until("it is bound", lambda: kubectl.bound() == {"fine": "n2"})
     kubectl.apply(pod("wide", namespace, 3))
     until("it has ended", lambda: not kai.is_running())

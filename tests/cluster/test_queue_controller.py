@@ -3,19 +3,12 @@
 from typing import Any
 
 from scene_play import scenario
-from testcluster import Scene, path_of, queue
+from testcluster import Scene, path_of, pod_group, queue
 from testcluster.scene import until
 
 
 async def group(scene: Scene, name: str, of: str) -> None:
-    await scene.api.create(
-        {
-            "apiVersion": "scheduling.run.ai/v2alpha2",
-            "kind": "PodGroup",
-            "metadata": {"name": name, "namespace": scene.namespace},
-            "spec": {"queue": of, "minMember": 1},
-        }
-    )
+    await scene.api.create(pod_group(name, scene.namespace, queue=of))
 
 
 async def reports(scene: Scene, name: str, **sums: dict[str, str]) -> None:

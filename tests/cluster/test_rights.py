@@ -22,6 +22,7 @@ from testcluster import (
     node,
     path_of,
     pod,
+    pod_group,
     pod_spec,
     remove_zones,
     storage_class,
@@ -35,15 +36,6 @@ pytestmark = pytest.mark.cluster_slow
 GROUP = "scheduling.run.ai"
 PIN = "test/only"
 EVICT, DELETE = ("create", "pods/eviction", ""), ("delete", "pods", "")
-
-
-def group(name: str, namespace: str, **spec: Any) -> Object:
-    return {
-        "apiVersion": f"{GROUP}/v2alpha2",
-        "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"queue": "default-queue", "minMember": 1, **spec},
-    }
 
 
 OWNERS = {
@@ -92,7 +84,7 @@ class Workload:
 
     async def pod(self, name: str, gpus: int = 1, priority: str = "train", **options: Any) -> None:
         name = f"{name}-{self.it.name}"
-        made = group(name, self.it.namespace, priorityClassName=priority)
+        made = pod_group(name, self.it.namespace, priorityClassName=priority)
         options = {
             "annotations": {"pod-group-name": name},
             "nodeSelector": {PIN: self.it.name},

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from testcluster import Cluster, Kai, Kubectl, install, node, pod, queue, until
+from testcluster import Cluster, Kai, Kubectl, install, node, pod, pod_group, queue, until
 
 
 @pytest.fixture
@@ -54,10 +54,7 @@ def test_pods_are_bound_and_one_without_room_has_a_reason(kubectl: Kubectl, name
 
 
 def test_a_gang_waits_and_starts_as_a_whole(kubectl: Kubectl, namespace: str) -> None:
-    metadata = {"name": "gang", "namespace": namespace}
-    group = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": metadata}
-    kubectl.apply(node("n1", gpus=3))
-    kubectl.apply({**group, "spec": {"queue": "default-queue", "minMember": 4}})
+    kubectl.apply(node("n1", gpus=3), pod_group("gang", namespace, 4))
     named = {"pod-group-name": "gang"}
     kubectl.apply(*(pod(f"g-{i}", namespace, annotations=named) for i in range(4)))
     until("it says why", lambda: kubectl.all("podgroups")["gang"].get("status"))
@@ -70,8 +67,7 @@ def test_a_queue_reclaims_its_share(kubectl: Kubectl, namespace: str) -> None:
     kubectl.apply(
         queue("dept", gpu=2), queue("team-a", "dept", gpu=1), queue("team-b", "dept", gpu=1)
     )
-    kubectl.apply(node("n1", gpus=2))
-    kubectl.apply(*(pod(f"a-{i}", namespace, queue="team-a") for i in range(2)))
+    kubectl.apply(node("n1", gpus=2), *(pod(f"a-{i}", namespace, queue="team-a") for i in range(2)))
     until("team-a uses both", lambda: len(kubectl.bound()) == 2)
     kubectl.apply(pod("b-0", namespace, queue="team-b"))
     until("team-b has its GPU", lambda: "b-0" in kubectl.bound())
@@ -93,8 +89,7 @@ def test_each_node_pool_has_a_scheduler_of_its_own(
     pool = {"kai.scheduler/node-pool": "a100"}
     for made in (queue("dept-a100"), queue("team-a100", "dept-a100", gpu=1)):
         kubectl.apply({**made, "metadata": {**made["metadata"], "labels": pool}})
-    kubectl.apply(node("n1", gpus=1), node("n2", gpus=1, labels=pool))
-    kubectl.apply(pod("here", namespace))
+    kubectl.apply(node("n1", gpus=1), node("n2", gpus=1, labels=pool), pod("here", namespace))
     kubectl.apply(pod("there", namespace, queue="team-a100", labels=pool))
     until("the default pool works", lambda: kubectl.bound() == {"here": "n1"})
     log = tmp_path / "a100.log"

@@ -7,13 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testcluster import Cluster, Kai, Kubectl, free_ports, install, node, pod, queue, running, until
-
-
-@pytest.fixture
-def kubectl(cluster: Cluster, namespace: str) -> Kubectl:
-    install(cluster)
-    return Kubectl(cluster, namespace)
+from testcluster import Cluster, Kai, Kubectl, free_ports, node, pod, queue, running, until
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from testcluster import (
     node,
     path_of,
     pod,
+    pod_group,
     pod_spec,
     queue,
 )
@@ -156,14 +157,8 @@ async def test_nodes_change_in_the_middle_of_a_fill(world: World, *, namespace: 
     api = world.api
     gate = world.close_gate(BINDINGS)
     await api.create(*(node(f"n{number}") for number in range(1, 9)))
-    group = {
-        "apiVersion": keys.POD_GROUP_API,
-        "kind": "PodGroup",
-        "metadata": {"name": "g", "namespace": namespace},
-        "spec": {"queue": "default-queue", "minMember": 64},
-    }
     named = {keys.POD_GROUP_ANNOTATION: "g"}
-    await api.create(group)
+    await api.create(pod_group("g", namespace, 64))
     await api.create(*(world.pod(f"p-{i:02}", annotations=named) for i in range(64)))
     await world.came(WRITERS)
     await api.delete(path_of("Node", name="n5"))
@@ -209,11 +204,7 @@ async def test_a_node_that_rejects_a_pod_waits_for_its_group(
 ) -> None:
     api = world.api
     await api.create(node("n1", gpus=1), node("n2", gpus=1))
-    group = {"apiVersion": keys.POD_GROUP_API, "kind": "PodGroup"}
-    for name in ("g", "h"):
-        metadata = {"name": name, "namespace": namespace}
-        spec = {"queue": "default-queue", "minMember": 1}
-        await api.create({**group, "metadata": metadata, "spec": spec})
+    await api.create(pod_group("g", namespace), pod_group("h", namespace))
     named = {keys.POD_GROUP_ANNOTATION: "g"}
     await api.create(world.pod("first", annotations={**named, "sim/reject": "OutOfnvidia.com/gpu"}))
     await world.until("rejected", api.has_phase(namespace, "first", "Failed"))

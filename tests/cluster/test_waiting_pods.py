@@ -3,7 +3,7 @@
 from typing import Any
 
 from scene_play import scenario
-from testcluster import Object, Scene, path_of, pod
+from testcluster import Object, Scene, path_of, pod, pod_group
 
 from kai.api import keys
 
@@ -33,12 +33,6 @@ async def until_event(scene: Scene, kind: str, reason: str) -> str:
 async def conditions(scene: Scene, name: str) -> dict[str, Object]:
     found = await scene.api.get(path_of("Pod", scene.namespace, name))
     return {each["type"]: each for each in found["status"].get("conditions", ())}
-
-
-def group(scene: Scene, name: str, **spec: Any) -> Object:
-    metadata = {"name": name, "namespace": scene.namespace}
-    spec = {"queue": "default-queue", "minMember": 1, **spec}
-    return {"apiVersion": GROUP_API, "kind": "PodGroup", "metadata": metadata, "spec": spec}
 
 
 @scenario
@@ -84,7 +78,7 @@ async def test_a_pod_and_its_group_get_conditions_at_once_although_the_group_is_
 async def test_pods_of_a_group_that_disables_marking_get_no_condition(scene: Scene) -> None:
     await scene.nodes(1, gpus=1)
     await scene.start()
-    await scene.api.create(group(scene, "quiet", markUnschedulable=False))
+    await scene.api.create(pod_group("quiet", scene.namespace, markUnschedulable=False))
     annotations = {keys.POD_GROUP_ANNOTATION: "quiet"}
     await scene.pods(1, "big", gpus=2, annotations=annotations)
     assert TOO_BIG in await until_event(scene, "Pod", "Unschedulable")
@@ -104,7 +98,7 @@ async def test_a_pod_whose_group_is_created_later_waits_and_then_runs(
     text = f"PodGroup {namespace}/late does not exist"
     assert await until_event(scene, "Pod", "Unschedulable") == text
     assert (await conditions(scene, "early"))["PodScheduled"]["message"] == text
-    await scene.api.create(group(scene, "late"))
+    await scene.api.create(pod_group("late", namespace))
     await scene.is_well(bound=1)
     assert (await conditions(scene, "early"))["PodScheduled"]["status"] == "True"
 

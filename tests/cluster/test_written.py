@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from testcluster import ApiError, Client, Cluster, Object, node, path_of, pod
+from testcluster import ApiError, Client, Cluster, Object, node, path_of, pod, pod_group
 
 import kai
 from fakes.scenarios import scenarios
@@ -120,15 +120,6 @@ class Live:
         return next((each for each in conditions if each["type"] == type), {})
 
 
-def group(name: str, namespace: str, pods: int) -> Object:
-    return {
-        "apiVersion": "scheduling.run.ai/v2alpha2",
-        "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"queue": "default-queue", "minMember": pods},
-    }
-
-
 def scene(installed: Cluster, namespace: str, act: Callable[[Live], Awaitable[None]]) -> None:
     async def run() -> None:
         async with installed.client() as api:
@@ -146,7 +137,7 @@ GANG = {"pod-group-name": "gang"}
 
 
 async def gang(live: Live, pods: int) -> None:
-    await live.api.post(path("PodGroup", live.namespace), group("gang", live.namespace, pods))
+    await live.api.post(path("PodGroup", live.namespace), pod_group("gang", live.namespace, pods))
     for number in range(pods):
         await live.api.create(pod(f"w-{number}", live.namespace, 8, annotations=GANG))
 
@@ -249,7 +240,7 @@ def test_a_write_for_a_recreated_pod_is_refused(installed: Cluster, namespace: s
         assert live.condition("w-0") == {}
 
     async def gang_again(live: Live) -> None:
-        await live.api.post(path("PodGroup", namespace), group("gang", namespace, 2))
+        await live.api.post(path("PodGroup", namespace), pod_group("gang", namespace, 2))
         await live.api.create(pod("w-0", namespace, 8, annotations=GANG))
 
     scene(installed, namespace, act)
@@ -259,7 +250,7 @@ def test_a_write_for_a_recreated_pod_is_refused(installed: Cluster, namespace: s
 async def test_amounts_of_groups_and_queues_are_accepted_and_removed(
     live: Live, *, namespace: str
 ) -> None:
-    await live.api.post(path("PodGroup", namespace), group("gang", namespace, 1))
+    await live.api.post(path("PodGroup", namespace), pod_group("gang", namespace, 1))
     request = {"cpu": "100m", "memory": "64Mi", "nvidia.com/gpu": "1"}
     for sums in (status.Sums(request, request), status.Sums({"cpu": "100m"}), status.Sums()):
         await live.look()

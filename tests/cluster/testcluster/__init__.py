@@ -10,7 +10,7 @@ from .faults import EVERYTHING, WATCHES, WRITES, Fault, Match
 from .history import History, Watcher
 from .load import Cost, measured
 from .machine import Machine
-from .objects import job, namespace, node, pod, pod_spec, queue
+from .objects import job, namespace, node, pod, pod_group, pod_spec, queue
 from .ports import free_ports
 from .processes import Usage
 from .provisioner import Provisioner, claim, claim_spec, storage_class
@@ -64,6 +64,7 @@ __all__ = [
     "path_of",
     "play",
     "pod",
+    "pod_group",
     "pod_spec",
     "queue",
     "remove_zones",

@@ -102,6 +102,17 @@ def queue(name: str, parent: str = "", *, gpu: float = -1, cpu: float = -1) -> O
     }
 
 
+def pod_group(
+    name: str, namespace: str, minimum: int = 1, *, queue: str = "default-queue", **spec: Any
+) -> Object:
+    return {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"queue": queue, "minMember": minimum, **spec},
+    }
+
+
 def job(name: str, namespace: str, pods: int, spec: Object, **annotations: str) -> Object:
     """An indexed Job that starts all its pods at once. `annotations` of the pods: their keys are
     written with an underscore, run_for="1s" is sim/run-for."""
