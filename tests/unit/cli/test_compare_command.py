@@ -150,10 +150,9 @@ def youngest_first(groups):
 
 
 def test_a_python_policy_may_apply_to_one_side_or_both(
-    run: Run, folder: Path, tmp_path: Path
+    run: Run, folder: Path, written: Any
 ) -> None:
-    mine = tmp_path / "mine.py"
-    mine.write_text(YOUNGEST_FIRST)
+    mine = written("mine.py", YOUNGEST_FIRST)
     arguments = ["--workload", folder / "jobs.yaml", "--seeds", 3]
     sides = ["default", "default", *arguments, "--json"]
     one = run("compare", *sides, "--variant-policy", mine, "--processes", 1)
@@ -182,10 +181,9 @@ def test_a_python_policy_may_apply_to_one_side_or_both(
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_failing_policy_prints_one_sentence(
-    run: Run, folder: Path, tmp_path: Path, processes: int
+    run: Run, folder: Path, written: Any, processes: int
 ) -> None:
-    mine = tmp_path / "mine.py"
-    mine.write_text(YOUNGEST_FIRST.replace("waited_s", "waited"))
+    mine = written("mine.py", YOUNGEST_FIRST.replace("waited_s", "waited"))
     arguments = ["default", "default", "--workload", folder / "jobs.yaml", "--seeds", 3]
     done = run("compare", *arguments, "--variant-policy", mine, "--processes", processes)
     assert done.status == 2

@@ -23,9 +23,10 @@ def test_the_printed_default_configuration_can_be_loaded(run: Run, tmp_path: Pat
     assert json.loads(run("config", "show", "--json").out) == config.in_force("")
 
 
-def test_the_changes_of_a_file_are_shown(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "config.yaml"
-    path.write_text("plugins: {nodeplacement: {gpu: spread}, predicates: false}\nactons: x\n")
+def test_the_changes_of_a_file_are_shown(run: Run, written: Any) -> None:
+    path = written(
+        "config.yaml", "plugins: {nodeplacement: {gpu: spread}, predicates: false}\nactons: x\n"
+    )
     shown = run("config", "show", "--config", path)
     assert shown.status == 0
     assert "actons" in shown.err
@@ -44,9 +45,8 @@ def test_the_configuration_of_a_snapshot_is_shown(run: Run, tmp_path: Path) -> N
     assert set(as_kai["compat"].values()) == {"kai"}
 
 
-def test_an_invalid_configuration_prints_one_sentence(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "config.yaml"
-    path.write_text("actions: [allocate]\n")
+def test_an_invalid_configuration_prints_one_sentence(run: Run, written: Any) -> None:
+    path = written("config.yaml", "actions: [allocate]\n")
     done = run("config", "show", "--config", path)
     assert done.status == 2
     assert done.err == f'kai: {path}: actions is not a string such as "allocate, reclaim"\n'

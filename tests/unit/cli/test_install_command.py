@@ -120,10 +120,9 @@ usageDBConfig: {clientType: prometheus, connectionString: "http://prometheus:909
 
 @pytest.mark.parametrize("separate", [(), ("--separate",)])
 def test_the_configuration_is_mounted_into_the_scheduler(
-    run: Run, tmp_path: Path, separate: tuple[str, ...]
+    run: Run, written: Any, separate: tuple[str, ...]
 ) -> None:
-    file = tmp_path / "config.yaml"
-    file.write_text(CONFIG)
+    file = written("config.yaml", CONFIG)
     done = run("install", "--config", file, "--namespace", "gpu", *separate)
     assert (done.status, done.err) == (0, "")
     objects = list(yaml.safe_load_all(done.out))
@@ -169,10 +168,9 @@ def test_another_configuration_changes_the_pod_template(run: Run, tmp_path: Path
     ],
 )
 def test_a_configuration_is_checked(
-    run: Run, tmp_path: Path, text: str, status: int, message: str
+    run: Run, tmp_path: Path, written: Any, text: str, status: int, message: str
 ) -> None:
-    file = tmp_path / "config.yaml"
-    file.write_text(text)
+    file = written("config.yaml", text)
     done = run("install", "--config", file)
     assert done.status == status
     assert message in done.err

@@ -115,9 +115,8 @@ def test_explain_searches_all_inputs(run: Run, snapshot: Path, tmp_path: Path) -
     assert missing.out == ""
 
 
-def test_a_configuration_replaces_the_snapshots(run: Run, snapshot: Path, tmp_path: Path) -> None:
-    config = tmp_path / "config.yaml"
-    config.write_text("actions: allocate\ntiers: [{plugins: [{name: predicates}]}]\n")
+def test_a_configuration_replaces_the_snapshots(run: Run, snapshot: Path, written: Any) -> None:
+    config = written("config.yaml", "actions: allocate\ntiers: [{plugins: [{name: predicates}]}]\n")
     plan = json.loads(run("plan", snapshot, "--json", "--config", config).out)
     assert plan["queues"] == {}
 
@@ -126,9 +125,10 @@ def test_as_kai_is_an_option(run: Run, snapshot: Path) -> None:
     assert run("plan", snapshot, "--as-kai").status == 0
 
 
-def test_left_out_objects_are_shown(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "x.yaml"
-    path.write_text("kind: Job\nmetadata: {name: j}\n---\nkind: Node\nmetadata: {name: n}\n")
+def test_left_out_objects_are_shown(run: Run, written: Any) -> None:
+    path = written(
+        "x.yaml", "kind: Job\nmetadata: {name: j}\n---\nkind: Node\nmetadata: {name: n}\n"
+    )
     done = run("plan", path)
     assert done.status == 0
     assert "Left out" in done.out
@@ -148,10 +148,9 @@ def test_warnings_are_printed_once_on_stderr(run: Run, tmp_path: Path) -> None:
 
 
 def test_an_unknown_configuration_member_is_reported_once(
-    run: Run, snapshot: Path, tmp_path: Path
+    run: Run, snapshot: Path, written: Any
 ) -> None:
-    config = tmp_path / "config.yaml"
-    config.write_text('actions: "allocate"\naction: "reclaim"\n')
+    config = written("config.yaml", 'actions: "allocate"\naction: "reclaim"\n')
     message = 'configuration member "action" is not known and is skipped; did you mean "actions"?'
     done = run("plan", snapshot, snapshot, "--json", "--config", config)
     assert done.err == f"kai: {message}\n"

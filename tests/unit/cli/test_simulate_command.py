@@ -25,9 +25,8 @@ ANSWER = (
 )
 
 
-def test_the_example_of_kais_simulator(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "request.json"
-    file.write_text(json.dumps(REQUEST))
+def test_the_example_of_kais_simulator(run: Run, written: Any) -> None:
+    file = written("request.json", json.dumps(REQUEST))
     done = run("simulate", "--fair-share", file)
     assert (done.status, done.out, done.err) == (0, ANSWER, "")
 
@@ -84,9 +83,8 @@ jobs:
 """
 
 
-def test_a_workload_runs_in_virtual_time(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "jobs.yaml"
-    file.write_text(WORKLOAD)
+def test_a_workload_runs_in_virtual_time(run: Run, written: Any) -> None:
+    file = written("jobs.yaml", WORKLOAD)
     answer = json.loads(run("simulate", file, "--json").out)
     assert answer["jobs"]["name"] == ["first", "second"]
     assert answer["jobs"]["first_start_s"] == [0, 3600]
@@ -96,9 +94,8 @@ def test_a_workload_runs_in_virtual_time(run: Run, tmp_path: Path) -> None:
     assert {"cycles", "engine_ms", "wall_s"} <= answer.keys()
 
 
-def test_the_page_shows_queues_and_gpu_hours(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "jobs.yaml"
-    file.write_text(WORKLOAD)
+def test_the_page_shows_queues_and_gpu_hours(run: Run, written: Any) -> None:
+    file = written("jobs.yaml", WORKLOAD)
     done = run("simulate", file)
     assert done.status == 0
     assert "2 jobs on 4 GPUs, 90.0 m in" in done.out
@@ -115,11 +112,10 @@ def test_an_invalid_configuration_is_reported(run: Run, tmp_path: Path) -> None:
     assert 'argument policy "lass" is not a job order, and counts as fifo; did you mean' in done.err
 
 
-def test_a_simulation_may_end_early_and_be_saved(run: Run, tmp_path: Path) -> None:
+def test_a_simulation_may_end_early_and_be_saved(run: Run, tmp_path: Path, written: Any) -> None:
     from kai.sim.timeline import Timeline
 
-    file = tmp_path / "jobs.yaml"
-    file.write_text(WORKLOAD)
+    file = written("jobs.yaml", WORKLOAD)
     done = run("simulate", file, "--until", "30m", "--period", "1m", "--out", tmp_path / "run.npz")
     assert "2 of 2 jobs did not finish" in done.out
     assert "It still runs at the end." in done.out
@@ -143,9 +139,8 @@ def test_fragmentation_is_shown_on_request(run: Run, tmp_path: Path) -> None:
     assert "not usable" not in run("simulate", file, "--html", page).out + page.read_text()
 
 
-def test_times_have_any_number_of_units(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "jobs.yaml"
-    file.write_text(WORKLOAD)
+def test_times_have_any_number_of_units(run: Run, written: Any) -> None:
+    file = written("jobs.yaml", WORKLOAD)
     for text, seconds in (("1h15m", 4500), ("4500", 4500), ("0.5d", 5400), ("1h", 3600)):
         done = run("simulate", file, "--until", text, "--checkpoint", "never", "--json")
         assert json.loads(done.out)["end_s"] == seconds, text
@@ -228,10 +223,9 @@ LATER = "jobs: {late: {queue: a, arrival: 3h, duration: 1h}}\n"
     ],
 )
 def test_arrivals_need_no_nodes_and_no_queues(
-    run: Run, snapshot: Path, tmp_path: Path, rest: str
+    run: Run, snapshot: Path, written: Any, rest: str
 ) -> None:
-    later = tmp_path / "later.yaml"
-    later.write_text(LATER + rest)
+    later = written("later.yaml", LATER + rest)
     done = run("simulate", snapshot, "--remaining", "1h", "--json", "--arrivals", later)
     assert done.status == 0, done.err
     answer = json.loads(done.out)
@@ -249,10 +243,9 @@ def test_arrivals_need_no_nodes_and_no_queues(
     ],
 )
 def test_arrivals_that_the_cluster_cannot_run_are_one_sentence(
-    run: Run, snapshot: Path, tmp_path: Path, text: str, said: str
+    run: Run, snapshot: Path, written: Any, text: str, said: str
 ) -> None:
-    later = tmp_path / "later.yaml"
-    later.write_text(text)
+    later = written("later.yaml", text)
     done = run("simulate", snapshot, "--remaining", "1h", "--arrivals", later)
     assert (done.status, done.out, len(done.err.splitlines())) == (2, "", 1)
     assert said in done.err
@@ -369,9 +362,8 @@ jobs: {wide: {duration: 1h, pods: 2, gpu: 4}}
 """
 
 
-def test_added_nodes_have_hours_and_a_cost(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "jobs.yaml"
-    file.write_text(SCALED)
+def test_added_nodes_have_hours_and_a_cost(run: Run, written: Any) -> None:
+    file = written("jobs.yaml", SCALED)
     done = run("simulate", file)
     assert "1 job on up to 8 GPUs" in done.out
     assert "node-hours" in done.out
@@ -405,9 +397,8 @@ ROWS = """Time,QueueID,Allocation,FairShare
 """
 
 
-def test_the_csv_of_kais_time_based_simulator(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "config.yaml"
-    file.write_text(TWO_TEAMS)
+def test_the_csv_of_kais_time_based_simulator(run: Run, tmp_path: Path, written: Any) -> None:
+    file = written("config.yaml", TWO_TEAMS)
     done = run("simulate", "--time-based", file)
     assert (done.status, done.out, done.err) == (0, ROWS, "")
     answer = json.loads(run("simulate", "--time-based", file, "--json").out)
@@ -437,9 +428,8 @@ def test_an_invalid_time_based_input_prints_one_sentence(
     is_refused_with_a_sentence(run, "--time-based", tmp_path / "config.yaml", text, message)
 
 
-def test_workload_options_exclude_a_time_based_input(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "config.yaml"
-    file.write_text(TWO_TEAMS)
+def test_workload_options_exclude_a_time_based_input(run: Run, written: Any) -> None:
+    file = written("config.yaml", TWO_TEAMS)
     done = run("simulate", "--time-based", file, "--period", "5s")
     assert done.status == 2
     assert "--period and --time-based exclude each other" in done.err

@@ -28,18 +28,16 @@ def test_the_same_input_gives_the_same_plan() -> None:
     assert {**first.to_dict(), "timing_ms": None} == {**second.to_dict(), "timing_ms": None}
 
 
-def test_a_configuration_may_be_a_mapping_a_text_or_a_file(tmp_path: Path) -> None:
+def test_a_configuration_may_be_a_mapping_a_text_or_a_file(written: Any) -> None:
     as_yaml = "actions: allocate\ntiers:\n- plugins: [{name: predicates}]\n"
-    path = tmp_path / "scheduler.yaml"
-    path.write_text(as_yaml)
+    path = written("scheduler.yaml", as_yaml)
     for config in (CONFIG, as_yaml, path, str(path)):
         assert not has_queue_numbers(config)
     assert has_queue_numbers(None)
 
 
-def test_an_empty_configuration_is_the_default(tmp_path: Path) -> None:
-    path = tmp_path / "empty.yaml"
-    path.write_text("# nothing\n")
+def test_an_empty_configuration_is_the_default(written: Any) -> None:
+    path = written("empty.yaml", "# nothing\n")
     assert has_queue_numbers(path)
     assert has_queue_numbers("")
     assert has_queue_numbers({})

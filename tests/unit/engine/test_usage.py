@@ -139,9 +139,8 @@ samples:
 """
 
 
-def test_samples_are_summed_up_in_their_window(tmp_path: Path) -> None:
-    file = tmp_path / "usage.yaml"
-    file.write_text(SAMPLES)
+def test_samples_are_summed_up_in_their_window(written: Any) -> None:
+    file = written("usage.yaml", SAMPLES)
     used = usages.usage_in(usages.read(file), kai.api.times.to_ns(NOW))
     assert used == {
         "a": (pytest.approx(8 / 24), 0.0, 0.0),
@@ -174,9 +173,8 @@ def test_samples_are_summed_up_in_their_window(tmp_path: Path) -> None:
         ("a: {gpu: much}", "FILE: queue a: gpu: must be a number of at least 0, not 'much'"),
     ],
 )
-def test_invalid_usage_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
-    file = tmp_path / "usage.yaml"
-    file.write_text(text)
+def test_invalid_usage_files_are_refused(written: Any, text: str, message: str) -> None:
+    file = written("usage.yaml", text)
     with pytest.raises(InvalidInputError) as error:
         usages.usage_in(usages.read(file), 0, str(file))
     assert str(error.value).startswith(message.replace("FILE", str(file)))

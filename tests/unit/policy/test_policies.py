@@ -388,16 +388,14 @@ def test_a_scheduler_with_policies_can_be_pickled() -> None:
     assert [each.node for each in again.plan(small_cluster()).decisions] == ["n3"]
 
 
-def test_policies_of_a_file_can_be_pickled(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(FILE)
+def test_policies_of_a_file_can_be_pickled(written: Any) -> None:
+    file = written("mine.py", FILE)
     again = pickle.loads(pickle.dumps(kai.policy.load(file)))
     assert nodes_with(*again) == {"a/x-0": "n3"}
 
 
-def test_a_pickled_policy_keeps_its_source(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(FILE)
+def test_a_pickled_policy_keeps_its_source(written: Any) -> None:
+    file = written("mine.py", FILE)
     pickled = pickle.dumps(kai.policy.load(file))
     file.write_text(FILE.replace('"n3" else', '"n1" else'))
     changed = pickle.dumps(kai.policy.load(file))
@@ -475,14 +473,13 @@ def test_an_invalid_policy_file_prints_one_sentence(
 
 
 def test_a_running_scheduler_accepts_policies_only_if_allowed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    written: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("aiohttp")
     from kai.controllers.planning.core import read_config
     from kai.service.options import Options
 
-    file = tmp_path / "mine.py"
-    file.write_text(FILE)
+    file = written("mine.py", FILE)
     assert main(["run", "scheduler", "--policy", str(file)]) == 2
     assert "--allow-python-policies" in capsys.readouterr().err
     with pytest.raises(kai.InvalidInputError, match=r"policies in Python \(prefers_n3\) run"):

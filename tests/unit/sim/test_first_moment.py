@@ -3,6 +3,7 @@
 import pickle
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,10 +74,9 @@ def test_later_jobs_arrive_in_queues_of_the_cluster() -> None:
     assert str(raised.value) == ("job x: queue: the cluster has no queue 'aa'; did you mean 'a'?")
 
 
-def test_a_file_of_arrivals_uses_the_nodes_and_queues_of_the_cluster(tmp_path: Path) -> None:
+def test_a_file_of_arrivals_uses_the_nodes_and_queues_of_the_cluster(written: Any) -> None:
     now = workload_of(cluster(), remaining=Remaining.parse("10m"))
-    file = tmp_path / "later.yaml"
-    file.write_text("jobs: {new: {queue: b, arrival: 20m, duration: 1m, gpu: 4}}\n")
+    file = written("later.yaml", "jobs: {new: {queue: b, arrival: 20m, duration: 1m, gpu: 4}}\n")
     later = read_arrivals(file, now)
     assert (later.nodes, later.queues) == (now.nodes, now.queues)
     given = with_arrivals(now, later)
@@ -86,9 +86,10 @@ def test_a_file_of_arrivals_uses_the_nodes_and_queues_of_the_cluster(tmp_path: P
     assert times(simulate(given), "end_s") == times(simulate(at_once), "end_s")
 
 
-def test_jobs_of_a_trace_have_pods_that_fit_the_nodes_of_the_cluster(tmp_path: Path) -> None:
-    file = tmp_path / "philly.csv"
-    file.write_text("timestamp,num_gpus,duration,cluster\n2017-10-03 05:29:20,8,60,a\n")
+def test_jobs_of_a_trace_have_pods_that_fit_the_nodes_of_the_cluster(written: Any) -> None:
+    file = written(
+        "philly.csv", "timestamp,num_gpus,duration,cluster\n2017-10-03 05:29:20,8,60,a\n"
+    )
     small = kai.Cluster(now=NOW).queue("a").nodes("n", 4, gpus=4)
     later = read_arrivals(file, workload_of(small))
     assert (later.jobs.pods.tolist(), later.jobs.gpus.tolist()) == ([2], [4])

@@ -3,6 +3,7 @@
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,11 +118,8 @@ EMPTY = {
 
 
 @pytest.mark.parametrize("content", EMPTY.values(), ids=EMPTY)
-def test_an_input_without_objects_changes_nothing_beside_others(
-    tmp_path: Path, content: str
-) -> None:
-    path = tmp_path / "empty.yaml"
-    path.write_text(content)
+def test_an_input_without_objects_changes_nothing_beside_others(written: Any, content: str) -> None:
+    path = written("empty.yaml", content)
     cluster = kai.load([NODE.encode(), path], strict=True)
     assert len(cluster.objects["nodes"]) == 1
     assert cluster.objects["pods"] == cluster.objects.get("podGroups", []) == []
@@ -129,10 +127,9 @@ def test_an_input_without_objects_changes_nothing_beside_others(
 
 @pytest.mark.parametrize("content", EMPTY.values(), ids=EMPTY)
 def test_an_input_without_any_object_is_an_empty_cluster_with_a_warning(
-    tmp_path: Path, content: str
+    written: Any, content: str
 ) -> None:
-    path = tmp_path / "empty.yaml"
-    path.write_text(content)
+    path = written("empty.yaml", content)
     cluster = kai.load([path, content.encode()])
     assert cluster.counts["nodes"] == 0
     assert not cluster.rejected

@@ -230,10 +230,9 @@ def test_an_invalid_scenario_exits_with_2(verify: Callable[..., Ran], tmp_path: 
 
 
 def test_a_broken_file_does_not_stop_the_others(
-    verify: Callable[..., Ran], good: Path, tmp_path: Path
+    verify: Callable[..., Ran], good: Path, tmp_path: Path, written: Any
 ) -> None:
-    broken = tmp_path / "broken.yaml"
-    broken.write_text("name: [")
+    broken = written("broken.yaml", "name: [")
     result = verify(broken, tmp_path / "missing.yaml", good)
     assert result.exit_code == 2
     assert f"kai: {broken}:1: not valid YAML: " in result.error
@@ -245,10 +244,9 @@ def test_a_broken_file_does_not_stop_the_others(
 
 
 def test_an_invalid_scenario_does_not_stop_the_others_of_its_file(
-    verify: Callable[..., Ran], tmp_path: Path
+    verify: Callable[..., Ran], written: Any
 ) -> None:
-    path = tmp_path / "it.yaml"
-    path.write_text(f"name: x\nexpects: {{}}\n---\n{SCENARIO.format(placed=1)}")
+    path = written("it.yaml", f"name: x\nexpects: {{}}\n---\n{SCENARIO.format(placed=1)}")
     result = verify(path)
     assert result.exit_code == 2
     assert "1/1" in result.output
