@@ -14,7 +14,6 @@ from kai.api import keys
 
 STATUSES = Match("PATCH", "/pods/[^/]+/status$")
 RAY = "ray.io/v1"
-BY_REQUESTS = ("--binding", "bind-requests")
 
 
 class Versions:

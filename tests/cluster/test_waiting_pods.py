@@ -7,7 +7,6 @@ from testcluster import Object, Scene, path_of, pod, pod_group
 
 from kai.api import keys
 
-GROUP_API = "scheduling.run.ai/v2alpha2"
 PATIENCE_S = 15.0
 TOO_BIG = "Max GPU resources available in a single node in the default node-pool is topped at 1."
 

@@ -1,11 +1,7 @@
 """tools/draw_sentences.py: sentences that a reader judges, drawn from all that people read."""
 
-from pathlib import Path
-
 import draw_sentences as tool
 import pytest
-
-TOOLS = Path(__file__).parents[2] / "tools"
 
 
 @pytest.mark.parametrize(

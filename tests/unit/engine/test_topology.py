@@ -8,17 +8,6 @@ import kai
 from kai.sim import step
 
 NOW = "2026-01-01T00:00:00Z"
-BEST_FIT = {
-    "tiers": [
-        {
-            "plugins": [
-                {"name": "predicates"},
-                {"name": "nodeplacement"},
-                {"name": "topology", "arguments": {"placement": "best-fit"}},
-            ]
-        }
-    ]
-}
 
 
 def racks(*idle: int) -> kai.Cluster:
