@@ -13,7 +13,6 @@ from kai.sim.workloads import BARS_MS, KAI_MS, LADDER, LARGE, needs_data, worklo
 
 KAIS: dict[str, Any] = json.loads(Path(__file__).with_name("baseline.json").read_text())["kai"]
 GANGS = {"gang3-5000", "gang250-5000"}  # KAI was measured on both in one cluster: gang-5000
-MEASURED_ONCE = {"openb-reclaim-31"}  # not in any file
 
 
 def test_kais_figures_equal_the_recorded_ones() -> None:

@@ -14,7 +14,7 @@ case whose decisions depend on other times, or on UIDs, is left out.
 import copy
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
@@ -45,8 +45,6 @@ MOST_STEPS = 10  # each takes a second
 MOST_OBJECTS = 100
 AGES_S = (20, 600)  # a decision that is valid at both ages is valid whenever the test looks
 EPOCH = datetime(2026, 6, 1, tzinfo=timezone.utc)
-
-Record = Mapping[str, Any]
 
 
 def record_of(case: Case) -> Outcome:
