@@ -314,8 +314,11 @@ class World:
             (self._delete_group, 1),
             (self._delete_request, 2),
         ):
-            for _ in range(chance.randint(0, most)):
+            times = chance.randint(0, most)
+            for _ in range(times):
                 self.later(chance.uniform(0, FAULTS_S), happens)
+            if happens == self._lose_lease and not times:
+                self._delete_reservations()
         self.server.clock.run(FAULTS_S)
         self._be_calm()
         self.server.clock.run(CALM_S)
@@ -446,6 +449,19 @@ class World:
         ]
         if names:
             self.server.remove("BindRequest", "team", self.chance.choice(names))
+
+    def _delete_reservations(self) -> None:
+        """By users: a kubelet may give the device to others, so kai deletes the pods on it. The
+        rest of the world does not depend on this dice."""
+        dice = random.Random(f"reservations of {self.seed}")
+
+        def delete() -> None:
+            found = [each["metadata"]["name"] for each in self.server.list("Pod", keys.RESERVATION)]
+            if found:
+                self.server.remove("Pod", keys.RESERVATION, dice.choice(found))
+
+        for _ in range(dice.randint(0, 2)):
+            self.later(dice.uniform(0, FAULTS_S), delete)
 
     def _kill(self) -> None:
         """Of its writes under way, some have arrived. The next process knows only the objects."""
