@@ -11,17 +11,26 @@ from kai.settings import PodRequest
 
 EXPECTED = Path(__file__).parent / "expected"
 
-HALF_A_T4 = PodRequest(
+ON_A_T4 = PodRequest(
     queue="team-a",
     gpu_fraction=0.5,
     platform="gke",
     gpu_type="nvidia-tesla-t4",
-    cpu="500m",
-    memory="1Gi",
-    memory_limit="2Gi",
     env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
 )
+HALF_A_T4 = ON_A_T4.with_changes(cpu="500m", memory="1Gi", memory_limit="2Gi")
 """The request of most recorded pods."""
+
+IN_A_RACK = PodRequest(
+    queue="team-a",
+    priority="train",
+    topology="t",
+    required_level="rack",
+    runtime_class="nvidia",
+    privileged=True,
+    tolerations=[{"key": "a", "operator": "Exists", "tolerationSeconds": 5}],
+)
+"""Nearly every field, and no GPU."""
 
 GPUS: list[dict[str, Any]] = [
     {},
@@ -33,6 +42,8 @@ GPUS: list[dict[str, Any]] = [
     {"claim": "one-gpu"},
 ]
 """Every form of a GPU request, and none."""
+
+PLAIN_GPUS = [gpus for gpus in GPUS if not gpus.keys() & {"isolation", "claim"}]
 
 
 def without_nulls(value: Any) -> Any:

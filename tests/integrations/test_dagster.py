@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from conftest import GPUS, HALF_A_T4, without_nulls
+from conftest import GPUS, HALF_A_T4, IN_A_RACK, without_nulls
 from dagster import op
 from dagster_k8s.job import (
     DagsterK8sJobConfig,
@@ -15,7 +15,6 @@ from dagster_k8s.job import (
 )
 from dagster_k8s.pipes import build_pod_body
 
-import kai
 from kai.integrations import dagster
 from kai.settings.native import to_plain
 
@@ -63,17 +62,7 @@ def test_the_pod_of_pipes(expected: Any) -> None:
 
 @pytest.mark.parametrize("gpus", GPUS)
 def test_dagster_makes_the_predicted_pod(gpus: dict[str, Any]) -> None:
-    request = kai.PodRequest(
-        queue="team-a",
-        priority="train",
-        topology="t",
-        required_level="rack",
-        runtime_class="nvidia",
-        privileged=True,
-        tolerations=[{"key": "a", "operator": "Exists", "tolerationSeconds": 5}],
-        **gpus,
-    )
-    built = dagster.build(request)
+    built = dagster.build(IN_A_RACK.with_changes(**gpus))
     made = step_job(built.native)
     template, predicted = made["spec"]["template"], built.to_pod_spec()
     assert template["metadata"].get("annotations") == predicted["metadata"].get("annotations")

@@ -4,13 +4,12 @@ from collections import OrderedDict
 from typing import Any
 
 import pytest
-from conftest import GPUS, HALF_A_T4, without_nulls
+from conftest import GPUS, HALF_A_T4, IN_A_RACK, without_nulls
 from flytekit import PodTemplate, Resources, task
 from flytekit.configuration import Image, ImageConfig, SerializationSettings
 from flytekit.tools.translator import get_serializable
 from google.protobuf.json_format import MessageToDict
 
-import kai
 from kai.integrations import flyte
 
 SETTINGS = SerializationSettings(
@@ -59,17 +58,7 @@ def test_an_existing_template_is_extended() -> None:
 
 @pytest.mark.parametrize("gpus", GPUS)
 def test_flyte_makes_the_predicted_pod(gpus: dict[str, Any]) -> None:
-    request = kai.PodRequest(
-        queue="team-a",
-        priority="train",
-        topology="t",
-        required_level="rack",
-        runtime_class="nvidia",
-        privileged=True,
-        tolerations=[{"key": "a", "operator": "Exists", "tolerationSeconds": 5}],
-        **gpus,
-    )
-    built = flyte.build(request)
+    built = flyte.build(IN_A_RACK.with_changes(**gpus))
     made, predicted = pod_of(built.native), built.to_pod_spec()
     assert made["metadata"] == predicted["metadata"]
     main, wanted = made["podSpec"].pop("containers")[0], predicted["spec"].pop("containers")[0]

@@ -4,7 +4,7 @@ from typing import Any
 
 import flyte as flyte2
 import pytest
-from conftest import without_nulls
+from conftest import ON_A_T4, PLAIN_GPUS, without_nulls
 from google.protobuf.json_format import MessageToDict
 
 import kai
@@ -16,17 +16,10 @@ def pod_of(template: flyte2.PodTemplate) -> Any:
 
 
 def test_the_pod_of_a_template(expected: Any) -> None:
-    request = kai.PodRequest(
-        queue="team-a",
-        gpu_fraction=0.5,
-        platform="gke",
-        gpu_type="nvidia-tesla-t4",
-        env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
-    )
-    built = flyte.build(request, sdk="flyte")
+    built = flyte.build(ON_A_T4, sdk="flyte")
     assert isinstance(built.native, flyte2.PodTemplate)
     assert pod_of(built.native) == expected("flyte2-2.12.1")
-    assert flyte.build(request, sdk="flyte", existing=built.native) == built
+    assert flyte.build(ON_A_T4, sdk="flyte", existing=built.native) == built
 
 
 def test_an_environment_accepts_the_template() -> None:
@@ -35,16 +28,7 @@ def test_an_environment_accepts_the_template() -> None:
     assert environment.pod_template is template
 
 
-@pytest.mark.parametrize(
-    "gpus",
-    [
-        {},
-        {"gpus": 2},
-        {"gpu_memory": "5Gi"},
-        {"gpu_fraction": 0.5, "devices": 2},
-        {"mig": "1g.5gb"},
-    ],
-)
+@pytest.mark.parametrize("gpus", PLAIN_GPUS)
 def test_flyte_makes_the_predicted_pod(gpus: dict[str, Any]) -> None:
     built = flyte.build(kai.PodRequest(queue="team-a", privileged=True, **gpus), sdk="flyte")
     made, predicted = pod_of(built.native), without_nulls(built.to_pod_spec())

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from conftest import HALF_A_T4, without_nulls
+from conftest import HALF_A_T4, PLAIN_GPUS, without_nulls
 from kserve import V1beta1InferenceService, V1beta1PredictorSpec
 from kubernetes import client
 
@@ -23,16 +23,7 @@ def test_the_service_is_built(expected: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", ["RawDeployment", "Serverless"])
-@pytest.mark.parametrize(
-    "gpus",
-    [
-        {},
-        {"gpus": 2},
-        {"gpu_memory": "5Gi"},
-        {"gpu_fraction": 0.5, "devices": 2},
-        {"mig": "1g.5gb"},
-    ],
-)
+@pytest.mark.parametrize("gpus", PLAIN_GPUS)
 def test_kserve_accepts_every_field(mode: str, gpus: dict[str, Any]) -> None:
     request = kai.PodRequest(
         queue="team-a",

@@ -10,25 +10,16 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import without_nulls
+from conftest import GPUS, IN_A_RACK, ON_A_T4, without_nulls
 from kubernetes import client
 from metaflow.plugins.kubernetes.kubernetes_decorator import KubernetesDecorator
 from metaflow.plugins.kubernetes.kubernetes_job import KubernetesJob
 from metaflow.plugins.kubernetes.kubernetes_jobsets import KubernetesJobSet
 
-import kai
 from kai.integrations import metaflow
 from kai.settings.native import to_plain
 
-REQUEST = kai.PodRequest(
-    queue="team-a",
-    gpu_fraction=0.5,
-    platform="gke",
-    gpu_type="nvidia-tesla-t4",
-    env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
-    cpu=1,
-    memory="1024M",
-)
+REQUEST = ON_A_T4.with_changes(cpu=1, memory="1024M")
 
 
 class Client:
@@ -94,28 +85,10 @@ def test_the_jobset_of_a_parallel_step(expected: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "gpus",
-    [
-        {},
-        {"gpus": 2},
-        {"gpu_fraction": 0.5},
-        {"gpu_memory": "5Gi"},
-        {"gpu_fraction": 0.5, "devices": 2},
-        {"gpu_fraction": 0.5, "isolation": "mps", "gpu_memory_total": 16384},
-        {"mig": "1g.5gb"},
-    ],
+    "gpus", [*(gpus for gpus in GPUS if "claim" not in gpus), {"gpu_fraction": 0.5}]
 )
 def test_metaflow_makes_the_predicted_pod(gpus: dict[str, Any]) -> None:
-    request = kai.PodRequest(
-        queue="team-a",
-        priority="train",
-        topology="t",
-        required_level="rack",
-        privileged=True,
-        cpu="500m",
-        tolerations=[{"key": "a", "operator": "Exists", "tolerationSeconds": 5}],
-        **gpus,
-    )
+    request = IN_A_RACK.with_changes(runtime_class=None, cpu="500m", **gpus)
     built = metaflow.build(request, step="train_model")
     job, predicted = job_of(built), without_nulls(built.to_pod_spec())
     assert job["metadata"]["labels"] == predicted["metadata"]["labels"]

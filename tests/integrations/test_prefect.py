@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 import pytest
-from conftest import without_nulls
+from conftest import GPUS, IN_A_RACK, ON_A_T4, without_nulls
 from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.objects import FlowRun
 from prefect.utilities.schema_tools.validation import is_valid, validate
@@ -15,14 +15,7 @@ from prefect_kubernetes.worker import KubernetesWorker, KubernetesWorkerJobConfi
 import kai
 from kai.integrations import prefect
 
-REQUEST = kai.PodRequest(
-    queue="team-a",
-    gpu_fraction=0.5,
-    priority="train",
-    platform="gke",
-    gpu_type="nvidia-tesla-t4",
-    env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
-)
+REQUEST = ON_A_T4.with_changes(priority="train")
 
 
 @pytest.fixture
@@ -94,28 +87,9 @@ def test_the_priority_reaches_kai_in_every_version(version: str) -> None:
     assert (label or pod["spec"].get("priorityClassName")) == "train"
 
 
-@pytest.mark.parametrize(
-    "gpus",
-    [
-        {},
-        {"gpus": 2},
-        {"gpu_fraction": 0.5},
-        {"gpu_memory": "5Gi"},
-        {"gpu_fraction": 0.5, "devices": 2},
-        {"gpu_fraction": 0.5, "isolation": "mps", "gpu_memory_total": 16384},
-        {"mig": "1g.5gb"},
-        {"claim": "one-gpu"},
-    ],
-)
+@pytest.mark.parametrize("gpus", [*GPUS, {"gpu_fraction": 0.5}])
 def test_prefect_makes_the_predicted_pod(version: str, gpus: dict[str, Any]) -> None:
-    request = kai.PodRequest(
-        queue="team-a",
-        priority="train",
-        privileged=True,
-        topology="t",
-        required_level="rack",
-        **gpus,
-    )
+    request = IN_A_RACK.with_changes(runtime_class=None, tolerations=[], **gpus)
     built = prefect.build(request, version=version)
     for template in (built.settings, built.native):
         pod = rendered(template["base_job_template"], {})["spec"]["template"]

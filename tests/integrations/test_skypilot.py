@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 import pytest
-from conftest import GPUS, without_nulls
+from conftest import GPUS, IN_A_RACK, ON_A_T4, without_nulls
 from sky import Task
 from sky.provision.kubernetes import utils
 from sky.utils import common_utils, config_utils, schemas
@@ -41,14 +41,7 @@ def merged(config: dict[str, Any]) -> Any:
 
 
 def test_the_pod_of_a_task(expected: Any) -> None:
-    request = kai.PodRequest(
-        queue="team-a",
-        gpu_fraction=0.5,
-        platform="gke",
-        gpu_type="nvidia-tesla-t4",
-        env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
-    )
-    built = skypilot.build(request, provision_timeout=-1)
+    built = skypilot.build(ON_A_T4, provision_timeout=-1)
     assert merged(dict(built)) == expected("skypilot-0.14.1")
 
 
@@ -61,19 +54,7 @@ def test_a_task_accepts_the_configuration() -> None:
 
 @pytest.mark.parametrize("gpus", GPUS)
 def test_skypilot_makes_the_predicted_pod(gpus: dict[str, Any]) -> None:
-    request = kai.PodRequest(
-        queue="team-a",
-        priority="train",
-        topology="t",
-        required_level="rack",
-        runtime_class="nvidia",
-        privileged=True,
-        cpu=2,
-        env={"B": "2"},
-        tolerations=[{"key": "a", "operator": "Exists", "tolerationSeconds": 5}],
-        **gpus,
-    )
-    built = skypilot.build(request)
+    built = skypilot.build(IN_A_RACK.with_changes(cpu=2, env={"B": "2"}, **gpus))
     made, predicted = merged(dict(built)), copy.deepcopy(dict(built.to_pod_spec()))
     for kind, wanted in predicted["metadata"].items():
         assert wanted.items() <= made["metadata"][kind].items()

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from conftest import without_nulls
+from conftest import HALF_A_T4, without_nulls
 from kubernetes import client
 from zenml.config import DockerSettings
 from zenml.integrations.kubernetes import flavors
@@ -19,6 +19,7 @@ import kai
 from kai.integrations import zenml
 from kai.linting import lint
 
+REQUEST = HALF_A_T4.with_changes(privileged=True)
 TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 KINDS: dict[str, dict[str, Any]] = {
     "none": {},
@@ -94,24 +95,10 @@ def no_unknown_keys(settings: Any) -> bool:
     return not settings.model_extra and not settings.pod_settings.model_extra
 
 
-def example() -> kai.PodRequest:
-    return kai.PodRequest(
-        queue="team-a",
-        gpu_fraction=0.5,
-        platform="gke",
-        gpu_type="nvidia-tesla-t4",
-        env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
-        cpu="500m",
-        memory="1Gi",
-        memory_limit="2Gi",
-        privileged=True,
-    )
-
-
 def test_the_pod_equals_that_of_settings_written_by_hand(
     expected: Any, environment: str, version: str, is_old: bool
 ) -> None:
-    settings = zenml.build(example(), zenml_version=version).native
+    settings = zenml.build(REQUEST, zenml_version=version).native
     assert type(settings) is flavors.KubernetesOrchestratorSettings
     assert no_unknown_keys(settings)
     assert step(settings, is_old=is_old) == expected(environment)
@@ -146,7 +133,7 @@ def test_every_version_has_all_written_settings(version: str, is_old: bool) -> N
         ("step_operator", flavors.KubernetesStepOperatorSettings),
     ):
         native = zenml.build(
-            example(), target=target, zenml_version=version, ignore_preemption=True
+            REQUEST, target=target, zenml_version=version, ignore_preemption=True
         ).native
         assert type(native) is made
         assert no_unknown_keys(native)
@@ -156,7 +143,7 @@ def test_every_version_has_all_written_settings(version: str, is_old: bool) -> N
 def test_a_preempted_step_restarts_by_the_policy_of_its_job(is_old: bool) -> None:
     if is_old:
         pytest.skip("steps are pods")
-    settings = zenml.build(example(), ignore_preemption=True).native
+    settings = zenml.build(REQUEST, ignore_preemption=True).native
     [first, second] = step(settings, is_old=is_old)["spec"]["podFailurePolicy"]["rules"]
     assert first["action"] == "Ignore"
     assert first["onPodConditions"] == [{"type": "DisruptionTarget", "status": "True"}]
@@ -168,13 +155,13 @@ def test_a_preempted_step_restarts_by_the_policy_of_its_job(is_old: bool) -> Non
 
 
 def test_the_ignored_keys_of_the_example_are_ignored(version: str, is_old: bool) -> None:
-    compat = zenml.build(example(), zenml_version=version, compat="example").native
+    compat = zenml.build(REQUEST, zenml_version=version, compat="example").native
     assert set(compat.pod_settings.model_extra) == {
         "node_selector",
         "container_environment",
         "security_context",
     }
-    plain = zenml.build(example(), zenml_version=version).native
+    plain = zenml.build(REQUEST, zenml_version=version).native
     assert step(compat, is_old=is_old) == step(plain, is_old=is_old)
 
 
@@ -212,22 +199,22 @@ def test_existing_settings_are_kept(version: str) -> None:
 def test_whole_gpus_of_resource_settings_cause_a_warning() -> None:
     settings = import_module("zenml.config").ResourceSettings
     found = [
-        any("gpu_count" in each for each in zenml.build(example(), resource_settings=r).warnings)
+        any("gpu_count" in each for each in zenml.build(REQUEST, resource_settings=r).warnings)
         for r in (settings(gpu_count=1), settings(cpu_count=1))
     ]
     assert found == [True, False]
 
 
 def test_plain_values_are_returned_if_native_ones_are_disabled() -> None:
-    built = zenml.build(example(), as_native=False)
+    built = zenml.build(REQUEST, as_native=False)
     assert built.native is built.settings
-    assert zenml.build(example(), as_native=True).native.pod_settings.scheduler_name
+    assert zenml.build(REQUEST, as_native=True).native.pod_settings.scheduler_name
 
 
 def test_settings_of_a_step_are_attached_to_it() -> None:
     decorator = import_module("zenml").step
 
-    @decorator(settings=zenml.step_settings(example()))
+    @decorator(settings=zenml.step_settings(REQUEST))
     def train() -> None: ...
 
     [key] = train.configuration.settings
@@ -243,7 +230,7 @@ def test_an_image_is_passed_on() -> None:
 
 
 def test_a_component_accepts_the_text_of_terraform() -> None:
-    text = zenml.terraform_pod_settings(example())
+    text = zenml.terraform_pod_settings(REQUEST)
     config = flavors.KubernetesOrchestratorConfig(
         kubernetes_context="c",
         pod_settings=text,  # a text, as Terraform's provider sends it
@@ -266,5 +253,5 @@ def test_lint_has_every_field_of_zenml() -> None:
 
 
 def test_an_installed_version_too_old_for_the_settings_causes_a_warning(is_old: bool) -> None:
-    warned = any("is installed" in each for each in zenml.build(example()).warnings)
+    warned = any("is installed" in each for each in zenml.build(REQUEST).warnings)
     assert warned == is_old
