@@ -83,7 +83,7 @@ def rounds(
         await story(found, Helm(found.cluster, folder), f"kai-{uuid4().hex[:8]}")
 
     with place_of(programs) as place:
-        play(place, scene, **machine_options)
+        asyncio.run(play(place, scene, **machine_options))
 
 
 scenario = scenarios(rounds, "programs", "tmp_path")

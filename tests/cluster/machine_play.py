@@ -1,6 +1,5 @@
 """A machine with the pods of one test, and Python programs as pods."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -95,21 +94,18 @@ class Scene:
 Story = Callable[[Scene], Awaitable[None]]
 
 
-def play(place: Place, story: Story, **machine_options: Any) -> None:
-    async def run() -> None:
-        name = f"t-{uuid4().hex[:8]}"
-        async with place.cluster.client() as api:
-            await api.create_namespace(name)
-            try:
-                made = Machine(place.cluster, api, place.egress, **machine_options)
-                async with made as machine:
-                    await story(Scene(place.cluster, api, machine, name))
-            finally:
-                for kind in ("Deployment", "Job"):
-                    await api.delete(path_of(kind, name), propagationPolicy="Background")
-                await api.delete(path_of("Pod", name), gracePeriodSeconds=0)
-
-    asyncio.run(run())
+async def play(place: Place, story: Story, **machine_options: Any) -> None:
+    name = f"t-{uuid4().hex[:8]}"
+    async with place.cluster.client() as api:
+        await api.create_namespace(name)
+        try:
+            made = Machine(place.cluster, api, place.egress, **machine_options)
+            async with made as machine:
+                await story(Scene(place.cluster, api, machine, name))
+        finally:
+            for kind in ("Deployment", "Job"):
+                await api.delete(path_of(kind, name), propagationPolicy="Background")
+            await api.delete(path_of("Pod", name), gracePeriodSeconds=0)
 
 
 scenario = scenarios(play, "place")

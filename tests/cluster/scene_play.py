@@ -1,6 +1,5 @@
 """Tests that are coroutines on the cluster of the session."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 from testcluster import Client, Cluster, play
@@ -11,12 +10,9 @@ scenario = scenarios(play, "cluster", "namespace", "tmp_path")
 """`kai` runs behind a fault proxy: testcluster/scene.py."""
 
 
-def _with_client(cluster: Cluster, story: Callable[[Client], Awaitable[None]]) -> None:
-    async def run() -> None:
-        async with cluster.client() as api:
-            await story(api)
-
-    asyncio.run(run())
+async def _with_client(cluster: Cluster, story: Callable[[Client], Awaitable[None]]) -> None:
+    async with cluster.client() as api:
+        await story(api)
 
 
 with_client = scenarios(_with_client, "cluster")

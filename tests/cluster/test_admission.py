@@ -18,14 +18,11 @@ RECORDED = {each.name: each for each in recordings()}
 HALF = {"gpu-fraction": "0.5"}
 
 
-def in_force(
+async def in_force(
     cluster: Cluster, story: Callable[[Client, Admission], Awaitable[None]], **rules: Any
 ) -> None:
-    async def run() -> None:
-        async with cluster.client() as api, Admission(cluster, Rules(**rules)) as admission:
-            await story(api, admission)
-
-    asyncio.run(run())
+    async with cluster.client() as api, Admission(cluster, Rules(**rules)) as admission:
+        await story(api, admission)
 
 
 scenario = scenarios(in_force, "cluster")
@@ -74,7 +71,7 @@ def test_the_api_server_has_the_same_pods_as_with_kai(
             ours = await api.create_one(manifest)
             assert as_kai(ours) == as_kai(kais[manifest["metadata"]["name"]])
 
-    in_force(cluster, story)
+    asyncio.run(in_force(cluster, story))
 
 
 def test_invalid_pods_are_refused_with_kais_messages(cluster: Cluster, namespace: str) -> None:
@@ -93,7 +90,7 @@ def test_invalid_pods_are_refused_with_kais_messages(cluster: Cluster, namespace
             assert refused.value.status == answer["code"]
             assert answer["message"] in str(refused.value)
 
-    in_force(cluster, story)
+    asyncio.run(in_force(cluster, story))
     assert answers == {}
 
 
@@ -136,5 +133,5 @@ def test_webhooks_are_removed_at_the_end(cluster: Cluster, namespace: str) -> No
             assert made["metadata"]["annotations"] == {"gpu-fraction": "7"}
             assert await api.items(f"{path_of('Pod', namespace)}") != []
 
-    in_force(cluster, story)
+    asyncio.run(in_force(cluster, story))
     asyncio.run(after())

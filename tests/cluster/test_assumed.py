@@ -188,7 +188,7 @@ def test_a_restored_etcd_is_noticed_within_30_s(
             await asyncio.sleep(0.2)
         assert scene.kai.is_running()
 
-    play(cluster, namespace, tmp_path, story)
+    asyncio.run(play(cluster, namespace, tmp_path, story))
     install(cluster)
 
 

@@ -96,12 +96,9 @@ async def watching(cluster: Cluster, namespace: str) -> AsyncIterator[Scene]:
             await asyncio.gather(task, scene.writer.drain(1.0), return_exceptions=True)
 
 
-def play(cluster: Cluster, namespace: str, story: Callable[[Scene], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with watching(cluster, namespace) as scene:
-            await story(scene)
-
-    asyncio.run(main())
+async def play(cluster: Cluster, namespace: str, story: Callable[[Scene], Awaitable[None]]) -> None:
+    async with watching(cluster, namespace) as scene:
+        await story(scene)
 
 
 scenario = scenarios(play, "cluster", "namespace")
@@ -250,7 +247,7 @@ def test_a_disruption_budget_refuses_an_eviction(cluster: Cluster, namespace: st
     def phase(scene: Scene, name: str) -> str:
         return str(scene.pods.objects.get((namespace, name), {}).get("status", {}).get("phase"))
 
-    play(cluster, namespace, story)
+    asyncio.run(play(cluster, namespace, story))
 
 
 @scenario

@@ -184,4 +184,4 @@ def test_after_all_servers_have_stepped_a_gang_has_its_whole_grace_period(
             assert "seconds=7200" in line or "seconds=7199" in line
             assert "\nkai_time_steps_total 1\n" in (await it.service.metrics.page()).decode()
 
-    play(cluster, namespace, tmp_path, story)
+    asyncio.run(play(cluster, namespace, tmp_path, story))

@@ -67,7 +67,7 @@ def test_a_token_expires_in_the_middle_of_the_fill(
 
     allow(cluster, namespace)
     try:
-        play(cluster, namespace, tmp_path, story)
+        asyncio.run(play(cluster, namespace, tmp_path, story))
     finally:
         cluster.kubectl("delete", "clusterrolebinding", namespace)
 

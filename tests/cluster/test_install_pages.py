@@ -37,7 +37,7 @@ def test_from_a_cluster_without_gpus_to_two_halves_of_one_and_back(
         ):
             await asyncio.to_thread(reader.follow, section(page, title))
 
-    play(place, story)
+    asyncio.run(play(place, story))
 
 
 @pytest.mark.parametrize("name", ["install-gke", "install-eks", "install-bare-metal"])

@@ -270,7 +270,7 @@ def test_readiness_follows_its_probe_and_a_failing_liveness_starts_the_container
         await scene.machine.runs(scene.namespace)
         assert scene.machine.log("p").count("started") == 2
 
-    play(place, story)
+    asyncio.run(play(place, story))
 
 
 def ready(found: Object) -> bool:
@@ -418,7 +418,7 @@ def test_a_program_that_dies_shows_its_output(
         await scene.machine.runs(scene.namespace, seconds=0)
 
     with pytest.raises(AssertionError, match="not within 0 s: 1 pods"):
-        play(place, story)
+        asyncio.run(play(place, story))
     assert "--- dies, container main:\nthe disk is full\n" in capsys.readouterr().err
 
 
@@ -429,7 +429,7 @@ def test_a_field_that_the_machine_lacks_ends_the_test(place: Place) -> None:
         await scene.machine.runs(scene.namespace, "app=never")
 
     with pytest.raises(MachineError, match="livenessProbe does not use httpGet"):
-        play(place, story)
+        asyncio.run(play(place, story))
 
 
 def test_no_process_is_left_when_a_test_fails(place: Place) -> None:
@@ -443,7 +443,7 @@ def test_no_process_is_left_when_a_test_fails(place: Place) -> None:
         raise KeyError("wrong")
 
     with pytest.raises(KeyError, match="wrong"):
-        play(place, story)
+        asyncio.run(play(place, story))
     assert [start_time(each) for each in pids] == [None]
 
 

@@ -116,7 +116,7 @@ def test_processes_are_alive_at_once_and_ready_after_their_lists(
             assert await page.value("kai_watch_lists_total", kind="Node") >= 1
             assert await page.value("kai_loop_lag_seconds_count") > 0
 
-    log = play(cluster, namespace, tmp_path, story)
+    log = asyncio.run(play(cluster, namespace, tmp_path, story))
     assert "info kai: pods were bound or evicted cycle=" in log
     bound = [int(each.split()[0]) for each in log.split(" bound=")[1:]]
     assert sum(bound) == 5, "each pod is in one line"

@@ -40,4 +40,4 @@ def test_the_commands_print_what_the_page_shows(
         assert await scene.api.items(path_of("Pod", "default")) == []
 
     images = {"kai-sched": WITH_A_GPU}
-    play(place, story, gpus=1, labels=labels, images=images)
+    asyncio.run(play(place, story, gpus=1, labels=labels, images=images))

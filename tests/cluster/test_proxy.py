@@ -30,12 +30,9 @@ async def proxied(cluster: Cluster) -> AsyncIterator[tuple[FaultProxy, Client, C
 Scene = Callable[[FaultProxy, Client, Client], Awaitable[None]]
 
 
-def play(cluster: Cluster, scene: Scene) -> None:
-    async def run() -> None:
-        async with proxied(cluster) as parts:
-            await asyncio.wait_for(scene(*parts), 60)
-
-    asyncio.run(run())
+async def play(cluster: Cluster, scene: Scene) -> None:
+    async with proxied(cluster) as parts:
+        await asyncio.wait_for(scene(*parts), 60)
 
 
 scenario = scenarios(play, "cluster")

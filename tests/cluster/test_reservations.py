@@ -1,6 +1,5 @@
 """The program in GPU reservation pods, as played by tests."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,15 +9,12 @@ from testcluster.reservations import ANSWER, NAMESPACE
 from fakes.scenarios import scenarios
 
 
-def play(cluster: Cluster, story: Callable[[Client, Reservations], Awaitable[None]]) -> None:
-    async def run() -> None:
-        async with cluster.client() as api, Reservations(api) as fake:
-            await api.create(node("a", 2), node("b", 2))
-            await api.ready_nodes(2)
-            await story(api, fake)
-            await api.delete(path_of("Pod", NAMESPACE), gracePeriodSeconds=0)
-
-    asyncio.run(run())
+async def play(cluster: Cluster, story: Callable[[Client, Reservations], Awaitable[None]]) -> None:
+    async with cluster.client() as api, Reservations(api) as fake:
+        await api.create(node("a", 2), node("b", 2))
+        await api.ready_nodes(2)
+        await story(api, fake)
+        await api.delete(path_of("Pod", NAMESPACE), gracePeriodSeconds=0)
 
 
 scenario = scenarios(play, "cluster")

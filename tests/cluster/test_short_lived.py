@@ -90,4 +90,4 @@ def test_deleted_pods_leave_no_pod_groups(cluster: Cluster, namespace: str, tmp_
         known = await known_groups(scene, page)
         return before == known == await groups(scene)
 
-    play(cluster, namespace, tmp_path, story)
+    asyncio.run(play(cluster, namespace, tmp_path, story))

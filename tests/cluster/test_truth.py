@@ -118,30 +118,27 @@ class World:
         await self.api.create(waits)
 
 
-def play(
+async def play(
     cluster: Cluster,
     namespace: str,
     folder: Path,
     story: Callable[[World], Awaitable[None]],
     *arguments: str,
 ) -> None:
-    async def scene() -> None:
-        async with cluster.client() as api, FaultProxy(cluster) as proxy:
-            config = cluster.kubeconfig_of("admin", server=proxy.url)
-            kai = Kai(cluster, namespace, folder / "kai.log", *arguments, kubeconfig=config)
-            kai.start()
-            world = World(cluster, namespace, api, proxy)
-            try:
-                await story(world)
-            finally:
-                proxy.clear()
-                await world.let_go()
-                status = await asyncio.to_thread(kai.stop)
-            assert status == 0, kai.log
-            assert "Traceback" not in kai.log
-
     install(cluster)
-    asyncio.run(scene())
+    async with cluster.client() as api, FaultProxy(cluster) as proxy:
+        config = cluster.kubeconfig_of("admin", server=proxy.url)
+        kai = Kai(cluster, namespace, folder / "kai.log", *arguments, kubeconfig=config)
+        kai.start()
+        world = World(cluster, namespace, api, proxy)
+        try:
+            await story(world)
+        finally:
+            proxy.clear()
+            await world.let_go()
+            status = await asyncio.to_thread(kai.stop)
+        assert status == 0, kai.log
+        assert "Traceback" not in kai.log
 
 
 scenario = scenarios(play, "cluster", "namespace", "tmp_path")

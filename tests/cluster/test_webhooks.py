@@ -120,24 +120,21 @@ def webhook_cluster(programs: Mapping[str, Path], egress: Egress) -> Iterator[Cl
         yield cluster
 
 
-def play(
+async def play(
     cluster: Cluster, egress: Egress, story: Callable[[Scene], Awaitable[None]], *arguments: str
 ) -> None:
-    async def run() -> None:
-        namespace = f"t-{uuid4().hex[:8]}"
-        async with cluster.client() as api, Machine(cluster, api, egress) as machine:
-            scene = Scene(cluster, api, machine, namespace)
-            try:
-                await asyncio.to_thread(apply, cluster, *objects(*arguments))
-                await api.create_namespace(namespace)
-                await machine.runs(SPACE, REPLICAS, count=2, seconds=60)
-                await machine.until("new pods are changed", scene.answers)
-                await machine.until("the registrations are complete", scene.are_complete)
-                await story(scene)
-            finally:
-                await remove(api, namespace)
-
-    asyncio.run(run())
+    namespace = f"t-{uuid4().hex[:8]}"
+    async with cluster.client() as api, Machine(cluster, api, egress) as machine:
+        scene = Scene(cluster, api, machine, namespace)
+        try:
+            await asyncio.to_thread(apply, cluster, *objects(*arguments))
+            await api.create_namespace(namespace)
+            await machine.runs(SPACE, REPLICAS, count=2, seconds=60)
+            await machine.until("new pods are changed", scene.answers)
+            await machine.until("the registrations are complete", scene.are_complete)
+            await story(scene)
+        finally:
+            await remove(api, namespace)
 
 
 scenario = scenarios(play, "webhook_cluster", "egress")
@@ -317,7 +314,7 @@ def test_kais_certificate_is_adopted(webhook_cluster: Cluster, egress: Egress) -
     async def story(scene: Scene) -> None:
         assert {each.strip() for each in await scene.bundles()} == {certificate.strip()}
 
-    play(webhook_cluster, egress, story)
+    asyncio.run(play(webhook_cluster, egress, story))
 
 
 # ---- slow ----------------------------------------------------------------------------------------

@@ -120,14 +120,11 @@ class Live:
         return next((each for each in conditions if each["type"] == type), {})
 
 
-def scene(installed: Cluster, namespace: str, act: Callable[[Live], Awaitable[None]]) -> None:
-    async def run() -> None:
-        async with installed.client() as api:
-            for queue in manifests.queues():
-                await api.post(path("Queue", ""), queue)
-            await act(Live(api, namespace))
-
-    asyncio.run(run())
+async def scene(installed: Cluster, namespace: str, act: Callable[[Live], Awaitable[None]]) -> None:
+    async with installed.client() as api:
+        for queue in manifests.queues():
+            await api.post(path("Queue", ""), queue)
+        await act(Live(api, namespace))
 
 
 scenario = scenarios(scene, "installed", "namespace")
@@ -217,7 +214,7 @@ def test_a_nominated_node_is_set_and_cleared(installed: Cluster, namespace: str)
         await live.carry_out(live.verdicts.take_in(live.now, GivenVerdicts(), live))
         assert not live.objects["Pod", "p"]["status"].get("nominatedNodeName")
 
-    scene(installed, namespace, act)
+    asyncio.run(scene(installed, namespace, act))
 
 
 def test_a_write_for_a_recreated_pod_is_refused(installed: Cluster, namespace: str) -> None:
@@ -243,7 +240,7 @@ def test_a_write_for_a_recreated_pod_is_refused(installed: Cluster, namespace: s
         await live.api.post(path("PodGroup", namespace), pod_group("gang", namespace, 2))
         await live.api.create(pod("w-0", namespace, 8, annotations=GANG))
 
-    scene(installed, namespace, act)
+    asyncio.run(scene(installed, namespace, act))
 
 
 @scenario
@@ -300,4 +297,4 @@ def test_an_eviction_deletes_only_the_pod_with_its_uid(installed: Cluster, names
         await send(live.api, own.write("evict"))
         await live.api.until("p is gone", live.api.is_gone(path("Pod", namespace, "p")))
 
-    scene(installed, namespace, act)
+    asyncio.run(scene(installed, namespace, act))

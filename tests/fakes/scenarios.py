@@ -1,6 +1,6 @@
 """Tests that are coroutines.
 
-scenario = scenarios(play, "cluster")    # play(cluster, story, *arguments, **options)
+scenario = scenarios(play, "cluster")    # play(cluster, story, *arguments, **options), a coroutine
 
 @scenario(seconds=9)
 async def test_pods_are_bound(scene: Scene, *, mode: str) -> None: ...
@@ -9,7 +9,7 @@ The first parameters come from `play`, those after `*` from pytest, like `cluste
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from typing import Any
@@ -26,7 +26,9 @@ def scenarios(run: Callable[..., object], *fixtures: str) -> Callable[..., Any]:
             @wraps(story)
             def test(**given: Any) -> None:
                 chosen = partial(story, **{name: given[name] for name in own})
-                run(*(given[name] for name in fixtures), chosen, *arguments, **options)
+                played = run(*(given[name] for name in fixtures), chosen, *arguments, **options)
+                if isinstance(played, Coroutine):
+                    asyncio.run(played)
 
             names = dict.fromkeys((*fixtures, *own))
             parameters = [Parameter(name, Parameter.KEYWORD_ONLY) for name in names]
@@ -41,5 +43,5 @@ def scenarios(run: Callable[..., object], *fixtures: str) -> Callable[..., Any]:
     return scenario
 
 
-in_a_loop = scenarios(lambda story: asyncio.run(story()))
+in_a_loop = scenarios(lambda story: story())
 """A test without a scene of its own."""

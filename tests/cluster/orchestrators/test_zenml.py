@@ -223,4 +223,4 @@ def test_the_training_has_half_a_gpu(place: Place, tmp_path: Path, case: Case) -
             assert await zenml.states() == dict.fromkeys(("gpu_pipeline", *STEPS), "completed")
 
     images = {"kai-sched": WITH_A_GPU, IMAGE: zenml.image}
-    play(place, story, images=images)
+    asyncio.run(play(place, story, images=images))

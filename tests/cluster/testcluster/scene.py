@@ -185,22 +185,20 @@ def wrong_lines(log: str) -> list[str]:
 Story = Callable[[Scene], Awaitable[None]]
 
 
-def play(cluster: Cluster, namespace: str, folder: Path, story: Story, seconds: float = 200) -> str:
+async def play(
+    cluster: Cluster, namespace: str, folder: Path, story: Story, seconds: float = 200
+) -> str:
     """Runs a story, ends its processes, and returns their logs."""
     install(cluster)
-
-    async def run() -> str:
-        async with (
-            FaultProxy(cluster) as proxy,
-            cluster.client() as api,
-            Watcher(api, namespace) as watcher,
-        ):
-            scene = Scene(cluster, namespace, folder, proxy, api, watcher.history)
-            try:
-                await asyncio.wait_for(story(scene), seconds)
-                return await scene.end()
-            finally:
-                for kai in scene.kais:
-                    await asyncio.to_thread(kai.kill)
-
-    return asyncio.run(run())
+    async with (
+        FaultProxy(cluster) as proxy,
+        cluster.client() as api,
+        Watcher(api, namespace) as watcher,
+    ):
+        scene = Scene(cluster, namespace, folder, proxy, api, watcher.history)
+        try:
+            await asyncio.wait_for(story(scene), seconds)
+            return await scene.end()
+        finally:
+            for kai in scene.kais:
+                await asyncio.to_thread(kai.kill)

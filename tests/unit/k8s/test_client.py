@@ -42,12 +42,9 @@ def evict() -> Write:
     return Write(Lane.EVICTION, "create", "Pod", "team", "train-0", body, "eviction")
 
 
-def run(scenario: Callable[[FakeApi], Awaitable[Any]]) -> Any:
-    async def main() -> Any:
-        async with FakeApi() as api:
-            return await scenario(api)
-
-    return asyncio.run(main())
+async def run(scenario: Callable[[FakeApi], Awaitable[Any]]) -> Any:
+    async with FakeApi() as api:
+        return await scenario(api)
 
 
 scenario = scenarios(run)
@@ -63,7 +60,7 @@ def sent(write: Write, *answers: Any, clock: QuickClock | None = None, **how: An
         async with api.client(clock) as client:
             return await client.send(write, **how), api.seen
 
-    return run(scenario)
+    return asyncio.run(run(scenario))
 
 
 # ---- what is sent --------------------------------------------------------------------------------
@@ -133,7 +130,7 @@ def test_an_unknown_path_is_not_a_deleted_object() -> None:
         async with api.client() as client:
             return await client.send(bind())
 
-    outcome = run(scenario)
+    outcome = asyncio.run(run(scenario))
     assert outcome.result is Result.REFUSED
     assert outcome.message == "404 page not found"
 
@@ -213,7 +210,7 @@ def test_without_a_connection_nothing_was_sent() -> None:
                 await client.get("Pod", "team", "train-0")
             return outcome, client.requests
 
-    outcome, requests = run(scenario)
+    outcome, requests = asyncio.run(run(scenario))
     assert outcome.result is Result.FAILED
     assert outcome.message == "connection refused"
     assert requests > 10  # for the whole time limit
@@ -351,7 +348,7 @@ def test_a_refused_token_is_read_again(tmp_path: Path) -> None:
             ]
             return outcome
 
-    assert run(scenario).result is Result.DONE
+    assert asyncio.run(run(scenario)).result is Result.DONE
 
 
 @scenario

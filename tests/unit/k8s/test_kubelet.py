@@ -1,6 +1,5 @@
 """A kubelet's assignments to pods, over its socket; and the CPUs of NUMA nodes in sysfs."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -19,12 +18,9 @@ from kai.k8s.kubelet import cpu_lists, list_pod_resources, read
 Story = Callable[[FakeKubelet], Awaitable[None]]
 
 
-def play(tmp_path: Path, story: Story) -> None:
-    async def scene() -> None:
-        async with FakeKubelet(tmp_path / "kubelet.sock") as kubelet:
-            await story(kubelet)
-
-    asyncio.run(scene())
+async def play(tmp_path: Path, story: Story) -> None:
+    async with FakeKubelet(tmp_path / "kubelet.sock") as kubelet:
+        await story(kubelet)
 
 
 scenario = scenarios(play, "tmp_path")

@@ -73,13 +73,10 @@ class Candidate:
         await self.client.close()
 
 
-def run(story: Callable[[Leases], Awaitable[Any]]) -> None:
-    async def main() -> None:
-        server = ApiServer()
-        async with FakeApi(server) as api:
-            await story(Leases(server, api))
-
-    asyncio.run(main())
+async def run(story: Callable[[Leases], Awaitable[Any]]) -> None:
+    server = ApiServer()
+    async with FakeApi(server) as api:
+        await story(Leases(server, api))
 
 
 scenario = scenarios(run)

@@ -47,12 +47,9 @@ odd_list = pytest.mark.parametrize("body", LISTS.values(), ids=LISTS)
 Scenario = Callable[[FakeApi, Any], Awaitable[None]]
 
 
-def run(scenario: Scenario) -> None:
-    async def main() -> None:
-        async with FakeApi() as api, api.client(QuickClock()) as client:
-            await scenario(api, client)
-
-    asyncio.run(main())
+async def run(scenario: Scenario) -> None:
+    async with FakeApi() as api, api.client(QuickClock()) as client:
+        await scenario(api, client)
 
 
 scenario = scenarios(run)

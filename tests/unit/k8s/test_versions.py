@@ -76,12 +76,9 @@ def test_kinds_are_compared_with_themselves() -> None:
 Scenario = Callable[[FakeApi, Any], Awaitable[None]]
 
 
-def run(scenario: Scenario, clock: QuickClock | None = None) -> None:
-    async def main() -> None:
-        async with FakeApi() as api, api.client(clock or QuickClock()) as client:
-            await scenario(api, client)
-
-    asyncio.run(main())
+async def run(scenario: Scenario, clock: QuickClock | None = None) -> None:
+    async with FakeApi() as api, api.client(clock or QuickClock()) as client:
+        await scenario(api, client)
 
 
 scenario = scenarios(run)
@@ -232,4 +229,4 @@ def test_a_renewed_lease_shows_it_within_seconds() -> None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-    run(scenario, clock)
+    asyncio.run(run(scenario, clock))

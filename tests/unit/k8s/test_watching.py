@@ -52,12 +52,9 @@ class Steps(DictSink):
 Scenario = Callable[[FakeApi, Client, Steps], Awaitable[Any]]
 
 
-def run(scenario: Scenario, clock: QuickClock | None = None) -> Any:
-    async def main() -> Any:
-        async with FakeApi() as api, api.client(clock) as client:
-            return await scenario(api, client, Steps())
-
-    return asyncio.run(main())
+async def run(scenario: Scenario, clock: QuickClock | None = None) -> Any:
+    async with FakeApi() as api, api.client(clock) as client:
+        return await scenario(api, client, Steps())
 
 
 scenario = scenarios(run)

@@ -61,18 +61,15 @@ def write(name: str, lane: Lane = Lane.BINDING, key: str = "", body: Any = None)
     return Write(lane, "patch", "Pod", "team", name, body or {}, key=key)
 
 
-def run(story: Callable[[FakeClient], Awaitable[Any]], workers: int = 4) -> Any:
-    async def main() -> Any:
-        it = FakeClient()
-        it.writer = Writer(it, workers=workers)  # type: ignore[arg-type]
-        try:
-            return await story(it)
-        finally:
-            draining = asyncio.ensure_future(it.writer.drain(0.0))
-            while not draining.done():
-                await it.clock.advance(0.0)
-
-    return asyncio.run(main())
+async def run(story: Callable[[FakeClient], Awaitable[Any]], workers: int = 4) -> Any:
+    it = FakeClient()
+    it.writer = Writer(it, workers=workers)  # type: ignore[arg-type]
+    try:
+        return await story(it)
+    finally:
+        draining = asyncio.ensure_future(it.writer.drain(0.0))
+        while not draining.done():
+            await it.clock.advance(0.0)
 
 
 scenario = scenarios(run)
@@ -302,7 +299,7 @@ def test_an_exception_in_a_callback_does_not_end_a_worker(caplog: pytest.LogCapt
         assert it.done.outcomes == [("b", Result.REFUSED), ("c", Result.DONE)]
 
     with caplog.at_level(logging.ERROR):
-        run(scenario, workers=1)
+        asyncio.run(run(scenario, workers=1))
     assert [each.getMessage() for each in caplog.records] == [
         "outcome of Pod team/a",
         "write of Pod team/b",

@@ -87,17 +87,14 @@ class Server:
         self.turn(("Pod", len(added), len(gone), len(changed), names))
 
 
-def run(story: Callable[[Server], Awaitable[None]]) -> None:
-    async def main() -> None:
-        clock, objects = VirtualClock(), ApiServer()
-        async with FakeApi(objects) as api, api.client(clock) as client:
-            server = Server(api, objects, client)
-            task = asyncio.create_task(server.comparing.run())
-            await story(server)
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    asyncio.run(main())
+async def run(story: Callable[[Server], Awaitable[None]]) -> None:
+    clock, objects = VirtualClock(), ApiServer()
+    async with FakeApi(objects) as api, api.client(clock) as client:
+        server = Server(api, objects, client)
+        task = asyncio.create_task(server.comparing.run())
+        await story(server)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 scenario = scenarios(run)

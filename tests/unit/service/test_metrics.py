@@ -166,30 +166,25 @@ class Running:
         return page
 
 
-def play(
+async def play(
     cluster: FakeCluster, story: Callable[[Running], Awaitable[None]], **options: object
 ) -> str:
     """Runs a service for a story, and returns its log."""
     stream = io.StringIO()
 
-    async def main() -> None:
-        chosen = Options(**{"leader_elect": False, **options})  # type: ignore[arg-type]
-        async with await Client.connect(cluster.kubeconfig) as client:
-            service = Service(client, chosen, Log(stream=stream, level="debug"))
-            pages = Pages(
-                service.metrics, service.why_unhealthy, service.why_unready, service.snapshot
-            )
-            await pages.start("127.0.0.1:0")
-            stop = asyncio.Event()
-            running = asyncio.ensure_future(service.run(stop))
-            try:
-                await story(Running(service, pages))
-            finally:
-                stop.set()
-                await running
-                await pages.stop()
-
-    asyncio.run(main())
+    chosen = Options(**{"leader_elect": False, **options})  # type: ignore[arg-type]
+    async with await Client.connect(cluster.kubeconfig) as client:
+        service = Service(client, chosen, Log(stream=stream, level="debug"))
+        pages = Pages(service.metrics, service.why_unhealthy, service.why_unready, service.snapshot)
+        await pages.start("127.0.0.1:0")
+        stop = asyncio.Event()
+        running = asyncio.ensure_future(service.run(stop))
+        try:
+            await story(Running(service, pages))
+        finally:
+            stop.set()
+            await running
+            await pages.stop()
     return stream.getvalue()
 
 
@@ -241,7 +236,7 @@ def test_a_page_after_pods_were_bound_one_was_evicted_and_one_waits(living: Fake
 
         pages.append(await it.until(is_settled))
 
-    log = play(living, story)
+    log = asyncio.run(play(living, story))
     has_its_counts(log)
     before, after = pages
     has_what_spec_and_list_have(after, ROLES)
@@ -362,7 +357,7 @@ def test_chosen_queue_labels_are_metric_labels(
         assert page.value("kai_queue_info", queue_name="c", team="vision", cost="") == 1
         assert page.value("kai_queue_info", queue_name="a", team="unknown") == 1
 
-    play(living, story, roles=("queue-controller",), **chosen)
+    asyncio.run(play(living, story, roles=("queue-controller",), **chosen))
 
 
 @pytest.mark.parametrize(
@@ -421,7 +416,9 @@ def test_a_process_that_waits_for_its_lease_is_ready_and_has_no_queue_metrics(
 
     named = {"name": "kai-scheduler", "namespace": "kai-scheduler"}
     living.put({"kind": "Lease", "metadata": named, "spec": held})
-    log = play(living, story, leader_elect=True, roles=("scheduler", "queue-controller"))
+    log = asyncio.run(
+        play(living, story, leader_elect=True, roles=("scheduler", "queue-controller"))
+    )
     assert "info kai: ready" in log
 
 

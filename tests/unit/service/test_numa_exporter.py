@@ -48,23 +48,22 @@ class World:
         await until(lambda: self.kubelet.calls >= wanted)
 
 
-def play(tmp_path: Path, story: Callable[[World], Awaitable[None]], resync_s: float = 0) -> World:
+async def play(
+    tmp_path: Path, story: Callable[[World], Awaitable[None]], resync_s: float = 0
+) -> World:
     root = sysfs(tmp_path / "sys", "0-3", "4-7")
     socket = tmp_path / "kubelet.sock"
     options = ExporterOptions("n1", str(socket), root, poll_s=0.01, resync_s=resync_s)
 
-    async def scene() -> World:
-        async with FakeApi() as api, FakeKubelet(socket) as kubelet, api.client(Clock()) as client:
-            world, stop = World(api, kubelet), asyncio.Event()
-            api.on("PATCH", POD, ok({}))
-            task = asyncio.create_task(Exporter(client, options, world.log).run(stop))
-            await story(world)
-            assert not task.done()
-            stop.set()
-            await task
-            return world
-
-    return asyncio.run(scene())
+    async with FakeApi() as api, FakeKubelet(socket) as kubelet, api.client(Clock()) as client:
+        world, stop = World(api, kubelet), asyncio.Event()
+        api.on("PATCH", POD, ok({}))
+        task = asyncio.create_task(Exporter(client, options, world.log).run(stop))
+        await story(world)
+        assert not task.done()
+        stop.set()
+        await task
+        return world
 
 
 scenario = scenarios(play, "tmp_path")
@@ -96,7 +95,7 @@ def test_annotations_that_others_changed_are_repaired(tmp_path: Path) -> None:
         }
         assert query == (("fieldSelector", "spec.nodeName=n1"), ("resourceVersion", "0"))
 
-    world = play(tmp_path, story, resync_s=0.02)
+    world = asyncio.run(play(tmp_path, story, resync_s=0.02))
     assert "info kai: others changed annotations; they are repaired pods=1" in world.lines
 
 
@@ -118,7 +117,7 @@ def test_a_silent_kubelet_is_logged_once_and_so_is_its_return(tmp_path: Path) ->
         world.kubelet.code = None
         await until(lambda: "again" in world.lines[-1])
 
-    world = play(tmp_path, story)
+    world = asyncio.run(play(tmp_path, story))
     _, lost, back = world.lines
     assert lost.startswith("warning kai: cannot read the pod resources of the kubelet why=")
     assert "kubelet.sock: unavailable: not now" in lost
@@ -135,7 +134,7 @@ def test_a_missing_right_is_logged_once_and_written_later(tmp_path: Path) -> Non
         world.api.on("PATCH", POD, ok({}))
         await until(lambda: "again" in world.lines[-1])
 
-    world = play(tmp_path, story)
+    world = asyncio.run(play(tmp_path, story))
     _, lost, back = world.lines
     assert "cannot write the placements of pods" in lost
     assert "cannot patch resource" in lost
@@ -148,7 +147,7 @@ def test_an_unreadable_sysfs_is_logged_once(tmp_path: Path) -> None:
         await until(lambda: len(world.lines) >= 2)
         await asyncio.sleep(0.1)
 
-    world = play(tmp_path, story)
+    world = asyncio.run(play(tmp_path, story))
     [_, wrong] = world.lines
     assert wrong.startswith("warning kai: cannot read the CPUs of NUMA nodes why=")
     assert "node1: 'many' is not a list of CPUs" in wrong

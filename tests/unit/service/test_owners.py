@@ -41,13 +41,10 @@ class World:
             each.cancel()
 
 
-def run(story: Callable[[World], Awaitable[None]]) -> None:
-    async def main() -> None:
-        world = World()
-        await story(world)
-        world.end()
-
-    asyncio.run(main())
+async def run(story: Callable[[World], Awaitable[None]]) -> None:
+    world = World()
+    await story(world)
+    world.end()
 
 
 scenario = scenarios(run)

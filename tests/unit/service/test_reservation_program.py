@@ -135,21 +135,18 @@ def test_fake_devices_are_reproducible_and_distinct() -> None:
 # ---- from the connection to SIGTERM --------------------------------------------------------------
 
 
-def holding(
+async def holding(
     tmp_path: Path, steps: Callable[[FakeApi, asyncio.Event, asyncio.Task[None]], Awaitable[None]]
 ) -> None:
     """`hold` with a server; the steps end it."""
 
-    async def run() -> None:
-        async with FakeApi() as api:
-            stop, where = asyncio.Event(), api.kubeconfig(tmp_path / "kubeconfig")
-            task = asyncio.ensure_future(
-                hold(POD, one_device, stop, Log(stream=io.StringIO()), kubeconfig=where)
-            )
-            await steps(api, stop, task)
-            await asyncio.wait_for(task, 5)
-
-    asyncio.run(run())
+    async with FakeApi() as api:
+        stop, where = asyncio.Event(), api.kubeconfig(tmp_path / "kubeconfig")
+        task = asyncio.ensure_future(
+            hold(POD, one_device, stop, Log(stream=io.StringIO()), kubeconfig=where)
+        )
+        await steps(api, stop, task)
+        await asyncio.wait_for(task, 5)
 
 
 scenario = scenarios(holding, "tmp_path")

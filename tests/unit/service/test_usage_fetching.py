@@ -40,14 +40,11 @@ def db(address: str, **params: Any) -> UsageDb:
     return found
 
 
-def with_prometheus(story: Callable[[FakePrometheus], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with FakePrometheus() as prometheus:
-            prometheus.used = {GPUS: {"a": 1440.0}}
-            prometheus.had = {"nvidia_com_gpu": 6000.0}
-            await story(prometheus)
-
-    asyncio.run(main())
+async def with_prometheus(story: Callable[[FakePrometheus], Awaitable[None]]) -> None:
+    async with FakePrometheus() as prometheus:
+        prometheus.used = {GPUS: {"a": 1440.0}}
+        prometheus.had = {"nvidia_com_gpu": 6000.0}
+        await story(prometheus)
 
 
 scenario = scenarios(with_prometheus)
@@ -99,7 +96,7 @@ def test_a_silent_or_unreachable_server_is_one_sentence() -> None:
         with pytest.raises(InvalidInputError, match=r"no answer within 0.05 s"):
             await fetched(db(prometheus.url, extraParams={"usageQueryTimeout": "50ms"}))
 
-    with_prometheus(story)
+    asyncio.run(with_prometheus(story))
     with pytest.raises(InvalidInputError, match="ClientConnectorError"):
         asyncio.run(fetched(db("http://127.0.0.1:1")))
     with pytest.raises(InvalidInputError, match="the connection string is empty"):
@@ -230,7 +227,7 @@ def test_a_service_plans_with_the_fetched_usage(cluster: FakeCluster) -> None:
             assert time.monotonic() < ends, page
             await asyncio.sleep(0.05)
 
-    with_prometheus(story)
+    asyncio.run(with_prometheus(story))
 
 
 def test_an_invalid_database_ends_the_start(cluster: FakeCluster) -> None:

@@ -1,6 +1,5 @@
 """The Secret and the registrations of the webhooks, kept by several replicas."""
 
-import asyncio
 import base64
 import ssl
 from collections.abc import Awaitable, Callable
@@ -53,17 +52,14 @@ def context() -> ssl.SSLContext:
     return ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
 
 
-def story(work: Callable[[Replicas], Awaitable[None]], **more: Any) -> None:
-    async def run() -> None:
-        async with FakeApi() as api:
-            replicas = Replicas(api, **more)
-            try:
-                await work(replicas)
-            finally:
-                for each in replicas.clients:
-                    await each.close()
-
-    asyncio.run(run())
+async def story(work: Callable[[Replicas], Awaitable[None]], **more: Any) -> None:
+    async with FakeApi() as api:
+        replicas = Replicas(api, **more)
+        try:
+            await work(replicas)
+        finally:
+            for each in replicas.clients:
+                await each.close()
 
 
 scenario = scenarios(story)

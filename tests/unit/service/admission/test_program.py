@@ -87,12 +87,9 @@ async def running(**options: Any) -> AsyncIterator[Running]:
                 await task
 
 
-def story(work: Callable[[Running], Awaitable[None]], **options: Any) -> None:
-    async def run() -> None:
-        async with running(**options) as found:
-            await work(found)
-
-    asyncio.run(run())
+async def story(work: Callable[[Running], Awaitable[None]], **options: Any) -> None:
+    async with running(**options) as found:
+        await work(found)
 
 
 scenario = scenarios(story)
@@ -131,7 +128,7 @@ def test_it_is_required_once_a_review_has_reached_it(monkeypatch: pytest.MonkeyP
         await found.send("/validate--v1-pod", half())
         await until(lambda: found.kept.policies == {"Fail"})
 
-    story(work)
+    asyncio.run(story(work))
 
 
 @scenario(rules=Rules(sharing=False))
