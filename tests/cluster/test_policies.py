@@ -1,13 +1,13 @@
 """An API server with the policies of `kai install --policies objects` has the verdicts of the
 webhooks, with the same texts; nothing is created."""
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from testcluster import ApiError, Client, Cluster, install, path_of, pod
 
+from fakes.scenarios import in_a_loop
 from kai.controllers.admission import Known, Reviews, Rules
 from kai.install import policies
 
@@ -112,31 +112,28 @@ async def refusal(api: Client, manifest: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("kinds", [pods, others], ids=["pods", "kinds of kai"])
-def test_the_server_refuses_what_the_webhooks_refuse(
-    cluster: Cluster, namespace: str, kinds: Any
+@in_a_loop
+async def test_the_server_refuses_what_the_webhooks_refuse(
+    *, cluster: Cluster, namespace: str, kinds: Any
 ) -> None:
     install(cluster)
-
-    async def work() -> None:
-        async with cluster.client() as api:
-            made = policies.objects()
+    async with cluster.client() as api:
+        made = policies.objects()
+        for each in made:
+            await api.post(COLLECTIONS[each["kind"]], each)
+        try:
+            probes = one_of_each_kind(namespace)
+            await api.until("the policies are in force", lambda: in_force(api, probes), 30)
+            different = [
+                (each["spec"], each["metadata"].get("annotations"), found, wanted)
+                for each in kinds(namespace)
+                if bool(found := await refusal(api, each)) != bool(wanted := verdict(each))
+                or kais_words(wanted) not in found
+            ]
+            assert different == []
+        finally:
             for each in made:
-                await api.post(COLLECTIONS[each["kind"]], each)
-            try:
-                probes = one_of_each_kind(namespace)
-                await api.until("the policies are in force", lambda: in_force(api, probes), 30)
-                different = [
-                    (each["spec"], each["metadata"].get("annotations"), found, wanted)
-                    for each in kinds(namespace)
-                    if bool(found := await refusal(api, each)) != bool(wanted := verdict(each))
-                    or kais_words(wanted) not in found
-                ]
-                assert different == []
-            finally:
-                for each in made:
-                    await api.delete(f"{COLLECTIONS[each['kind']]}/{each['metadata']['name']}")
-
-    asyncio.run(work())
+                await api.delete(f"{COLLECTIONS[each['kind']]}/{each['metadata']['name']}")
 
 
 def one_of_each_kind(space: str) -> list[dict[str, Any]]:

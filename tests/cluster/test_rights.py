@@ -28,6 +28,7 @@ from testcluster import (
     storage_class,
 )
 
+from fakes.scenarios import in_a_loop
 from kai.api import keys
 from kai.install import access
 
@@ -482,23 +483,20 @@ def test_rights_on_claims_and_volumes(
 
 
 @pytest.mark.parametrize(("how", "right"), [("evict", EVICT), ("delete", DELETE)])
-def test_a_scheduler_without_the_right_to_evict_logs_it_and_evicts_later(
-    cluster: Cluster, namespace: str, tmp_path: Path, how: str, right: Right
+@in_a_loop
+async def test_a_scheduler_without_the_right_to_evict_logs_it_and_evicts_later(
+    *, cluster: Cluster, namespace: str, tmp_path: Path, how: str, right: Right
 ) -> None:
     """After a rejection nothing is evicted for 10 s."""
     install(cluster)
-
-    async def story() -> None:
-        async with cluster.client() as api:
-            await api.create(node("n", 2, labels={PIN: "kai-scheduler"}))
-        arguments = ("--eviction", how)
-        async with Account(cluster, namespace, "scheduler", tmp_path, *arguments) as it:
-            work = Workload(it)
-            await work.pod("victim", 2)
-            await work.bound("victim")
-            async with it.without(right):
-                await work.pod("urgent", 1, "build-preemptible")
-            await work.bound("urgent")
-            await it.recovers()
-
-    asyncio.run(story())
+    async with cluster.client() as api:
+        await api.create(node("n", 2, labels={PIN: "kai-scheduler"}))
+    arguments = ("--eviction", how)
+    async with Account(cluster, namespace, "scheduler", tmp_path, *arguments) as it:
+        work = Workload(it)
+        await work.pod("victim", 2)
+        await work.bound("victim")
+        async with it.without(right):
+            await work.pod("urgent", 1, "build-preemptible")
+        await work.bound("urgent")
+        await it.recovers()

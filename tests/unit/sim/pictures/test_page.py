@@ -1,6 +1,5 @@
 """The page of a simulation: its contents, and how a browser shows it."""
 
-import asyncio
 import base64
 import json
 import re
@@ -14,6 +13,7 @@ import pytest
 from browser import CHROMIUM, opened
 from conftest import HOUR, teams
 
+from fakes.scenarios import in_a_loop
 from kai.errors import InvalidInputError
 from kai.sim import page, series
 from kai.sim.simulate import simulate
@@ -146,76 +146,72 @@ TIP = """((x, y) => {
 
 @needs_a_browser
 @pytest.mark.parametrize("dark", [False, True])
-def test_a_browser_draws_every_picture(morning: Timeline, tmp_path: Path, dark: bool) -> None:
-    async def look() -> None:
-        async with opened(tmp_path / "page.html", dark=dark) as tab:
-            assert await tab.value("document.querySelectorAll('canvas.picture').length") == 5
-            assert min(await tab.value(PIXELS)) >= 3  # two queues and their gaps are the minimum
-            ground = "getComputedStyle(document.body).backgroundColor"
-            assert await tab.value(ground) == ("rgb(13, 17, 23)" if dark else "rgb(255, 255, 255)")
-            assert tab.errors == []
-            assert tab.requests == [(tmp_path / "page.html").as_uri()]
-
+@in_a_loop
+async def test_a_browser_draws_every_picture(
+    *, morning: Timeline, tmp_path: Path, dark: bool
+) -> None:
     morning.to_html(tmp_path / "page.html")
-    asyncio.run(look())
+    async with opened(tmp_path / "page.html", dark=dark) as tab:
+        assert await tab.value("document.querySelectorAll('canvas.picture').length") == 5
+        assert min(await tab.value(PIXELS)) >= 3  # two queues and their gaps are the minimum
+        ground = "getComputedStyle(document.body).backgroundColor"
+        assert await tab.value(ground) == ("rgb(13, 17, 23)" if dark else "rgb(255, 255, 255)")
+        assert tab.errors == []
+        assert tab.requests == [(tmp_path / "page.html").as_uri()]
 
 
 @needs_a_browser
-def test_keys_move_zoom_and_reset_the_picture(morning: Timeline, tmp_path: Path) -> None:
-    async def press() -> None:
-        async with opened(tmp_path / "page.html") as tab:
-
-            async def window() -> tuple[float, float]:
-                low, high = await tab.value("[kai.view.t0, kai.view.t1]")
-                return low, high
-
-            await tab.value("document.getElementById('job-picture').focus()")
-            whole = await window()
-            assert whole == (0, morning.end_s)
-            await tab.key("+")
-            low, high = await window()
-            assert high - low == pytest.approx(0.7 * morning.end_s)
-            await tab.key("ArrowRight")
-            assert (await window())[0] == pytest.approx(low + 0.1 * (high - low))
-            await tab.key("0")
-            assert await window() == whole
-            assert tab.errors == []
-
+@in_a_loop
+async def test_keys_move_zoom_and_reset_the_picture(*, morning: Timeline, tmp_path: Path) -> None:
     morning.to_html(tmp_path / "page.html")
-    asyncio.run(press())
+    async with opened(tmp_path / "page.html") as tab:
+
+        async def window() -> tuple[float, float]:
+            low, high = await tab.value("[kai.view.t0, kai.view.t1]")
+            return low, high
+
+        await tab.value("document.getElementById('job-picture').focus()")
+        whole = await window()
+        assert whole == (0, morning.end_s)
+        await tab.key("+")
+        low, high = await window()
+        assert high - low == pytest.approx(0.7 * morning.end_s)
+        await tab.key("ArrowRight")
+        assert (await window())[0] == pytest.approx(low + 0.1 * (high - low))
+        await tab.key("0")
+        assert await window() == whole
+        assert tab.errors == []
 
 
 @needs_a_browser
-def test_a_job_is_found_by_name_and_described(morning: Timeline, tmp_path: Path) -> None:
-    async def find() -> None:
-        async with opened(tmp_path / "page.html") as tab:
-            assert (await tab.value(f"{TIP}(400, 5)")).startswith("long, queue vision")
-            await tab.value("kai.find('gang')")
-            text = await tab.value("document.getElementById('found').textContent")
-            assert text.startswith("gang, queue research; 2 GPUs for each of 3 pod(s)")
-            assert "starts after 1 s" in text
-            await tab.value("kai.find('nothing')")
-            text = await tab.value("document.getElementById('found').textContent")
-            assert text == "no such job"
-            assert tab.errors == []
-
+@in_a_loop
+async def test_a_job_is_found_by_name_and_described(*, morning: Timeline, tmp_path: Path) -> None:
     morning.to_html(tmp_path / "page.html")
-    asyncio.run(find())
+    async with opened(tmp_path / "page.html") as tab:
+        assert (await tab.value(f"{TIP}(400, 5)")).startswith("long, queue vision")
+        await tab.value("kai.find('gang')")
+        text = await tab.value("document.getElementById('found').textContent")
+        assert text.startswith("gang, queue research; 2 GPUs for each of 3 pod(s)")
+        assert "starts after 1 s" in text
+        await tab.value("kai.find('nothing')")
+        text = await tab.value("document.getElementById('found').textContent")
+        assert text == "no such job"
+        assert tab.errors == []
 
 
 @needs_a_browser
-def test_the_cluster_at_a_moment_equals_the_timeline(morning: Timeline, tmp_path: Path) -> None:
-    async def look() -> None:
-        async with opened(tmp_path / "page.html") as tab:
-            for at_s in (0.5 * HOUR, 1.5 * HOUR, 2.5 * HOUR, 5.5 * HOUR):
-                await tab.value(f"kai.view.at = {at_s}, kai.drawAll(true)")
-                text = await tab.value("document.getElementById('moment-text').textContent")
-                cards = series.cards_at(morning, at_s)
-                held = sum(part for card in cards for _, part in card.parts)
-                assert f"{held:g} of {len(cards)} GPUs held" in text
-
+@in_a_loop
+async def test_the_cluster_at_a_moment_equals_the_timeline(
+    *, morning: Timeline, tmp_path: Path
+) -> None:
     morning.to_html(tmp_path / "page.html")
-    asyncio.run(look())
+    async with opened(tmp_path / "page.html") as tab:
+        for at_s in (0.5 * HOUR, 1.5 * HOUR, 2.5 * HOUR, 5.5 * HOUR):
+            await tab.value(f"kai.view.at = {at_s}, kai.drawAll(true)")
+            text = await tab.value("document.getElementById('moment-text').textContent")
+            cards = series.cards_at(morning, at_s)
+            held = sum(part for card in cards for _, part in card.parts)
+            assert f"{held:g} of {len(cards)} GPUs held" in text
 
 
 QUEUE_TIP = TIP.replace("job-picture", "queue-picture")
@@ -223,39 +219,34 @@ HAS_KEY = "getComputedStyle(document.getElementById('past-key')).display !== 'no
 
 
 @needs_a_browser
-def test_a_line_shows_past_usage(morning: Timeline, tmp_path: Path) -> None:
+@in_a_loop
+async def test_a_line_shows_past_usage(*, morning: Timeline, tmp_path: Path) -> None:
     """And only where the past counts."""
     past = with_past(morning)
-
-    async def look() -> None:
-        async with opened(tmp_path / "past.html") as tab:
-            assert await tab.value(HAS_KEY)
-            ink = await tab.value(INK)
-            text = await tab.value(f"{QUEUE_TIP}(400, 50)")
-            assert tab.errors == []
-        name = text.split(",")[0]
-        at_s, part = series.queue_steps(past, past.queue_names.index(name), "gpu", "usage")
-        left, width = 120, 1385 - 130 - 32  # about; the line is nearly flat there
-        moment_s = (400 - left) / width * past.end_s
-        expected = part[np.searchsorted(at_s, moment_s, "right") - 1] * 24
-        found = re.search(r"used in the past: ([\d.]+) GPUs", text)
-        assert found is not None, text
-        assert float(found[1]) == pytest.approx(expected, abs=1.5)
-        async with opened(tmp_path / "page.html") as tab:
-            assert not await tab.value(HAS_KEY)
-            assert await tab.value(INK) < ink
-            assert "used in the past" not in await tab.value(f"{QUEUE_TIP}(400, 50)")
-
     past.to_html(tmp_path / "past.html")
     simulate(morning.workload).to_html(tmp_path / "page.html")
-    asyncio.run(look())
+    async with opened(tmp_path / "past.html") as tab:
+        assert await tab.value(HAS_KEY)
+        ink = await tab.value(INK)
+        text = await tab.value(f"{QUEUE_TIP}(400, 50)")
+        assert tab.errors == []
+    name = text.split(",")[0]
+    at_s, part = series.queue_steps(past, past.queue_names.index(name), "gpu", "usage")
+    left, width = 120, 1385 - 130 - 32  # about; the line is nearly flat there
+    moment_s = (400 - left) / width * past.end_s
+    expected = part[np.searchsorted(at_s, moment_s, "right") - 1] * 24
+    found = re.search(r"used in the past: ([\d.]+) GPUs", text)
+    assert found is not None, text
+    assert float(found[1]) == pytest.approx(expected, abs=1.5)
+    async with opened(tmp_path / "page.html") as tab:
+        assert not await tab.value(HAS_KEY)
+        assert await tab.value(INK) < ink
+        assert "used in the past" not in await tab.value(f"{QUEUE_TIP}(400, 50)")
 
 
 @needs_a_browser
-def test_a_timeline_without_jobs_has_a_page(empty: Timeline, tmp_path: Path) -> None:
-    async def look() -> None:
-        async with opened(tmp_path / "page.html") as tab:
-            assert tab.errors == []
-
+@in_a_loop
+async def test_a_timeline_without_jobs_has_a_page(*, empty: Timeline, tmp_path: Path) -> None:
     empty.to_html(tmp_path / "page.html")
-    asyncio.run(look())
+    async with opened(tmp_path / "page.html") as tab:
+        assert tab.errors == []
