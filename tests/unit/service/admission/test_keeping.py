@@ -8,15 +8,13 @@ from typing import Any
 
 import pytest
 
-from fakes.scenarios import in_a_loop
-
 pytest.importorskip("cryptography")
 
 from kept_objects import KeptObjects
 
 from fakes.clock import QuickClock
 from fakes.http_server import FakeApi
-from fakes.scenarios import scenarios
+from fakes.scenarios import in_a_loop, scenarios
 from kai.api.webhooks import WEBHOOKS
 from kai.api.writes import Write
 from kai.controllers.admission.rotation import SETTLE_S

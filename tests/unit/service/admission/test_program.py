@@ -11,15 +11,13 @@ from typing import Any
 import aiohttp
 import pytest
 
-from fakes.scenarios import in_a_loop
-
 pytest.importorskip("cryptography")
 
 from kept_objects import KeptObjects
 
 from fakes.clock import until
 from fakes.http_server import FakeApi
-from fakes.scenarios import scenarios
+from fakes.scenarios import in_a_loop, scenarios
 from kai.controllers.admission import Rules
 from kai.k8s.clock import Clock
 from kai.service.admission.options import AdmissionOptions
