@@ -39,34 +39,38 @@ Found = Mapping[str, Any]
 class _Claim:
     """One claim. `wanted`: the devices it must hold; None: it holds some already. `requests`: the
     claim is created for the pod with these requests. `is_touched`: something may have been written.
-    `gave`: this process allocated its devices."""
+    `uid`: of its object, once it was read."""
 
     name: str
     wanted: Mapping[str, Any] | None
     requests: list[Mapping[str, Any]] | None = None
     classes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     is_touched: bool = False
-    gave: bool = False
+    uid: str = ""
     is_done: bool = False
 
 
 class Claims:
-    """A reserver of devices (kai.controllers.pods.course)."""
+    """A reserver of devices (kai.controllers.pods.course). `gave`: the UIDs of claims whose devices
+    this process allocated, and that no bound pod uses: the last of their pods releases them."""
 
     what = CLAIMS
+
+    def __init__(self) -> None:
+        self.gave: set[str] = set()
 
     def needs(self, binding: Binding) -> bool:
         return CLAIMS in binding.needs
 
     def step(self, course: PodCourse, pod: Pod) -> ClaimsOfPod:
-        return ClaimsOfPod(course, pod)
+        return ClaimsOfPod(course, pod, self.gave)
 
 
 class ClaimsOfPod:
     """A step."""
 
-    def __init__(self, course: PodCourse, pod: Pod) -> None:
-        self._course, self._binding = course, course.binding
+    def __init__(self, course: PodCourse, pod: Pod, gave: set[str]) -> None:
+        self._course, self._binding, self._gave = course, course.binding, gave
         self._names = allocations.names_of(pod)
         self._claims = self._claims_of(self._binding, pod)
         self._is_named = bool(_extended_status(pod))  # the pod may name the claim created for it
@@ -99,10 +103,10 @@ class ClaimsOfPod:
             raise Refused(f"{PLUGIN}{end.why}" if end.why else "") from None
 
     def leave(self) -> None:
-        pass
+        self.keep()
 
     def keep(self) -> None:
-        pass
+        self._gave.difference_update(each.uid for each in self._claims)
 
     def _open(self) -> list[_Claim]:
         return [each for each in self._claims if not each.is_done]
@@ -177,6 +181,7 @@ class ClaimsOfPod:
             names = (binding.namespace, binding.own_name, binding.uid)
             body = allocations.made_claim(*names, claim.requests or (), claim.name)
             return self._write("create", claim, body), False
+        claim.uid = found["metadata"].get("uid", "")
         allocation = None
         if allocations.allocation_of(found) is None and claim.wanted is not None:
             protected = allocations.protected(found)
@@ -187,7 +192,8 @@ class ClaimsOfPod:
                     claim.classes[name] = await Find(Read("DeviceClass", "", name)) or {}
             allocation = allocations.configured(claim.wanted, found, claim.classes)
         claim.is_touched = True
-        claim.gave = claim.gave or allocation is not None
+        if allocation is not None:
+            self._gave.add(claim.uid)
         body = allocations.status_with(found, binding.own_name, binding.uid, allocation)
         return self._write("patch", claim, body, "status"), True
 
@@ -204,12 +210,16 @@ class ClaimsOfPod:
 
     async def _free(self, claim: _Claim) -> None:
         """Removes our changes from the claim in its current state."""
-        while (write := self._freeing(claim, await Find(self._read(claim)))) is not None:
+        found = await Find(self._read(claim))
+        while (write := self._freeing(claim, found)) is not None:
             outcome = await Send(write)
             check_lease(outcome)
             if outcome.result in (Result.FAILED, Result.REFUSED):
                 await Until(self._course.courses.now + wait_of(self._failures))
                 self._failures += 1
+            found = await Find(self._read(claim))
+        if found is None or not allocations.consumers(found):
+            self._gave.discard(claim.uid)
 
     def _freeing(self, claim: _Claim, found: Found | None) -> Write | None:
         """The next write; None: nothing of ours is left."""
@@ -218,7 +228,7 @@ class ClaimsOfPod:
             return None
         has_devices = is_made and allocations.allocation_of(found) is not None
         if allocations.is_for(found, uid) or has_devices:
-            body = allocations.status_without(found, uid, frees=claim.gave or is_made)
+            body = allocations.status_without(found, uid, frees=is_made or claim.uid in self._gave)
             return self._write("patch", claim, body, "status")
         if is_made and "deletionTimestamp" not in found["metadata"]:
             options = delete_options(found["metadata"].get("uid", ""))

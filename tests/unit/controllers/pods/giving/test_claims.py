@@ -219,6 +219,39 @@ def test_earlier_devices_stay_when_the_last_user_is_removed() -> None:
     assert (server.given("c"), server.users("c")) == (["gpu-0"], [])
 
 
+@pytest.mark.parametrize("later", [devices("gpu-1"), None], ids=["planned together", "later"])
+def test_the_last_pod_without_a_node_releases_devices_that_another_one_got(
+    later: Object | None,
+) -> None:
+    """Otherwise the claim would keep both pods on a node to which they cannot be bound."""
+    server = SmallServer(claim("c"))
+    harness = Harness(server)
+    first = binding(gpu=devices("gpu-1"))
+    second = binding("q", **({"gpu": later} if later else {}))
+    for each, name in ((first, "p"), (second, "q")):
+        harness.begin(each, pod(name, gpu="c"))
+        harness.run()
+    harness.undo(first)
+    assert (server.given("c"), server.users("c")) == (["gpu-1"], ["q"])
+    harness.undo(second)
+    assert (server.given("c"), server.users("c")) == ([], [])
+
+
+def test_a_pod_that_follows_a_bound_one_releases_no_devices() -> None:
+    """The first pod was bound and has ended since."""
+    server = SmallServer(claim("c"))
+    harness = Harness(server)
+    first, second = binding(gpu=devices("gpu-1")), binding("q")
+    harness.begin(first, pod(gpu="c"))
+    harness.run()
+    harness.keep(first)
+    server.change("ResourceClaim", "team", "c", {"status": {"reservedFor": []}})
+    harness.begin(second, pod("q", gpu="c"))
+    harness.run()
+    harness.undo(second)
+    assert (server.given("c"), server.users("c")) == (["gpu-1"], [])
+
+
 def test_writes_under_way_when_the_binding_fails_are_undone() -> None:
     server = SmallServer(claim("c", finalizers=[FINALIZER]))
     harness = Harness(server)
