@@ -18,10 +18,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kai.api import keys
-from kai.api.writes import Outcome, Result, Write
+from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.courses import Courses, Fact, Send, Until
 from kai.controllers.grouper import Assignment, Decided, GroupChange
-from kai.controllers.pods.course import PodCourse, Refused, answer_of, wait_of
+from kai.controllers.pods.course import NotLeading, PodCourse, Refused, answer_of, wait_of
 from kai.controllers.pods.decisions import Binding
 from kai.controllers.pods.results import Results
 from kai.controllers.verdicts.facts import Ticket
@@ -47,6 +47,7 @@ class Group:
     failures: int = 0
     not_before: float = 0.0  # after a failure
     why: str = ""  # of the last failure
+    is_led: bool = True  # at the last failure this process had the lease
     waiting: dict[object, tuple[str, str]] = field(default_factory=dict)
     statuses: dict[str, Write] = field(default_factory=dict)  # by pod
     answer: Fact[str] = field(default_factory=Fact)
@@ -147,13 +148,15 @@ class Groups:
     # ---- what happens ----------------------------------------------------------------------------
 
     async def exist(self, course: PodCourse, stamp: str) -> None:
-        """The group of the pod exists. Raises Refused if its creation failed."""
+        """The group of the pod exists. Raises Refused if its creation failed, and NotLeading."""
         binding = course.binding
         group = self._of(binding.pod, binding.group)
         if group is None:
             return
         group.stamp = stamp if not group.failures else ""
         why = await self._until_created(group, *binding.key)
+        if why and not group.is_led:
+            raise NotLeading
         if why:
             self.assign(assignment_of(binding))
             raise Refused(why)
@@ -243,6 +246,7 @@ class Groups:
         is_lost = outcome.result is Result.LOST  # an object with a fixed name is created only once
         group.why = f"its pod group cannot be created: {answer_of(outcome)}"
         group.is_being_created, group.stamp = False, ""
+        group.is_led = outcome.reason != NOT_LEADING
         if group.later:
             group.change = GroupChange(group.later[-1].manifest)
             group.later.clear()

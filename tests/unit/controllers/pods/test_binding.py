@@ -534,6 +534,13 @@ def test_a_binding_that_was_not_sent_after_a_lost_lease_is_forgotten(played: Sch
     assert steps == Steps(forget=[7])
 
 
+def test_a_pod_whose_group_was_not_created_after_a_lost_lease_has_not_failed() -> None:
+    """The next leader creates the group; the log and the pod have nothing to report."""
+    played, created = creating()
+    outcome = Outcome(Result.FAILED, 0, NOT_LEADING, "this process no longer holds the lease")
+    assert played.answered(1, created, outcome) == Steps(forget=[7])
+
+
 def test_a_pod_whose_binding_was_not_sent_after_a_lost_lease_names_its_group() -> None:
     """It named its group in the binding only, and then never."""
     played = Scheduler()
