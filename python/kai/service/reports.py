@@ -20,6 +20,7 @@ from kai.api.refusals import refusal
 from kai.api.resources import RESOURCES, resource
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.controllers.planning.lines import Line
+from kai.controllers.verdicts.written import is_another
 from kai.k8s.answers import Denial, denial
 from kai.service.log import Calm, Log
 from kai.service.rights import Rights, right_of
@@ -100,7 +101,7 @@ class Reports:
         if outcome.refusal is not None:
             return
         result, why = outcome.result, outcome.message or f"HTTP status {outcome.status}"
-        if result in (Result.DONE, Result.GONE, Result.CONFLICT):
+        if result is Result.DONE or is_another(outcome):
             if self.rights and (right := right_of(write)):
                 self.rights.is_there(*right, write.namespace, took=took)
         elif result is Result.LOST:

@@ -88,6 +88,14 @@ def test_failed_and_unanswered_writes_are_reported(it: Logged) -> None:
     ]
 
 
+def test_a_write_to_an_earlier_pod_of_the_name_is_not_a_problem(it: Logged) -> None:
+    why = 'Pod "a" is invalid: metadata.uid: Invalid value: "u-1": field is immutable'
+    it.reports.answered(WRITE, Outcome(Result.REFUSED, 422, "Invalid", why))
+    assert it.lines() == []
+    it.reports.answered(WRITE, Outcome(Result.REFUSED, 422, "Invalid", "status.phase: no"))
+    assert len(it.lines()) == 1
+
+
 # ---- cycles --------------------------------------------------------------------------------------
 
 

@@ -25,6 +25,7 @@ from kai.controllers.pods.course import NotLeading, PodCourse, Refused, answer_o
 from kai.controllers.pods.decisions import Binding
 from kai.controllers.pods.results import Results
 from kai.controllers.verdicts.facts import Ticket
+from kai.controllers.verdicts.written import is_another
 
 _NOT_NAMED = (Result.FAILED, Result.LOST, Result.REFUSED)
 
@@ -284,7 +285,7 @@ class Groups:
         outcome = await Send(write)
         if outcome.result in (Result.FAILED, Result.LOST):
             self.assign(assignment)
-        elif outcome.result is Result.REFUSED:
+        elif outcome.result is Result.REFUSED and not is_another(outcome):
             problem = f"Pod {assignment.pod} cannot be patched: {outcome.message}"
             self._results.problems.append(problem)
 

@@ -192,6 +192,13 @@ def test_a_change_of_a_group_that_another_process_created_is_left_to_the_grouper
     assert kinds(played.answered(1, created, CONFLICT)) == ["create Pod/binding"]
 
 
+def test_a_patch_of_an_earlier_pod_of_the_name_is_not_a_problem(played: Scheduler) -> None:
+    played.assign(0, assignment("a-0"))
+    [patch] = played.tick(2.0).writes
+    why = 'Pod "a-0" is invalid: metadata.uid: Invalid value: "u": field is immutable'
+    assert played.answered(3, patch, Outcome(Result.REFUSED, 422, "Invalid", why)) == Steps()
+
+
 def test_a_group_that_already_exists_is_not_a_problem() -> None:
     played, created = creating()
     assert kinds(played.answered(1, created, CONFLICT)) == ["create Pod/binding"]
