@@ -277,6 +277,7 @@ class Service:
     def _lost_leading(self) -> None:
         assert self._election is not None
         self._reports.lost(self._election.problem)
+        self._acts.lead_again()  # what waits for devices or volumes would learn it from no answer
 
     def _may_plan(self) -> bool:
         if self._listing is not None:

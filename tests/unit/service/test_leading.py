@@ -48,6 +48,20 @@ async def test_a_plan_of_an_earlier_term_is_taken_back() -> None:
         assert service._inputs().forgotten == [7]
 
 
+@in_a_loop
+async def test_a_pod_that_waits_for_its_devices_does_not_wait_without_the_lease() -> None:
+    """It would fail when its time is over, although the next leader has bound it meanwhile."""
+    async with FakeApi() as api, api.client(QuickClock()) as client:
+        service = Service(client, Options(), Log(stream=io.StringIO()))
+        needs = {"receivedResourceType": "Fraction", "selectedGPUGroups": ["g"]}
+        service._acts.pods.begin("", [Binding("team/a", "u", "n1", 7, "pg-a", spec=needs)], [])
+        service._acts._go_on()
+        assert service._acts.under_way == 1
+        service._lost_leading()
+        assert service._acts.under_way == 0
+        assert service._inputs().forgotten == [7]
+
+
 @pytest.mark.parametrize(("uid", "is_for_plans", "taken"), [
     ("u", True, True), ("another", True, False), ("u", False, False),
 ])  # fmt: skip
