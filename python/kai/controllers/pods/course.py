@@ -30,6 +30,8 @@ Pod = Mapping[str, Any]
 
 FIRST_WAIT_S, MOST_WAIT_S = 1.0, 30.0
 """The wait before the next try for a pod that could not be bound."""
+STUCK_AFTER = 3
+"""After this many failures in a row, others get a pod's resources while it waits."""
 
 
 def wait_of(failures: int) -> float:
@@ -164,6 +166,10 @@ class Trouble:
     @property
     def is_waiting(self) -> bool:
         return self.due is not None and not self.in_doubt
+
+    @property
+    def is_stuck(self) -> bool:
+        return self.tries >= STUCK_AFTER
 
     async def rest(self, now: float, free: int = 0) -> None:
         """Until the next try; the first `free` tries come at once."""

@@ -47,8 +47,6 @@ from kai.controllers.waits import earliest
 How = Literal["direct", "bind-requests"]
 WAIT_BEFORE_WRITING_S = 1.0
 """A pod that waits longer gets writes: its group is created, and the pod names it."""
-STUCK_AFTER = 3
-"""After this many failures in a row, others get a pod's resources while it waits."""
 
 
 class Broken(Exception):
@@ -368,7 +366,7 @@ class Pods:
         results.failed.append((binding, end.why))
         if end.by_node:
             results.refused.append((binding, end.why))
-        elif trouble.tries >= STUCK_AFTER:
+        elif trouble.is_stuck:
             results.stuck.append((binding, end.why))
         if self._by == "direct":
             self._name_later(binding)

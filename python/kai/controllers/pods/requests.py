@@ -119,6 +119,8 @@ class Requests:
                 rule = refusal(why, inside=True)
                 if rule is not None and rule.answered:
                     self._results.refused.append((_binding_of(current), why))
+                elif current.owner and self._troubles.get(current.pod, current.owner).is_stuck:
+                    self._results.stuck.append((_binding_of(current), why))
             else:
                 self._troubles.end(current.pod, current.owner)
             self._courses.start(self._delete(current))

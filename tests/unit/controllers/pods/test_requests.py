@@ -43,6 +43,7 @@ def checked(by: Scheduler, now: float, target: Target = THERE) -> Steps:
         steps.writes += found.writes
         steps.failed += found.failed
         steps.refused += found.refused
+        steps.stuck += found.stuck
     return steps
 
 
@@ -303,6 +304,19 @@ def test_a_pod_whose_request_failed_waits_longer_each_time() -> None:
     by.pods.requests.gone("team/a-0", "request-a-0")
     failed(by, now)
     assert by.next_tick() == now + 1
+
+
+def test_a_pod_whose_requests_fail_three_times_in_a_row_leaves_its_room_to_others() -> None:
+    """Otherwise it would be planned to this node for ever, although others have room."""
+    by, now, why = binder(), 0.0, "failed waiting for GPU reservation pod to allocate: gpus/x"
+    for fails in (1, 2, 3, 4):
+        shown(by, now)
+        shown(by, now, version="2", phase="Failed", reason=why)
+        steps = checked(by, now)
+        assert [(each.node, text) for each, text in steps.stuck] == [("n1", why)] * (fails > 2)
+        by.pods.requests.gone("team/a-0", "request-a-0")
+        now += 100
+        by.tick(now)
 
 
 def test_a_plan_before_the_deletion_does_not_extend_the_wait(by: Scheduler) -> None:
