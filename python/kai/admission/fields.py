@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from kai.admission import keys_of, misspelt
 from kai.admission.finding import Finding, Path, warning
 from kai.admission.pods import Pod
-from kai.api import documents, kinds
+from kai.api import documents, keys, kinds
 from kai.api.nearest import did_you_mean
 from kai.api.reading import at, mapping, text
 
@@ -269,7 +270,19 @@ def _unknown(kind: str, field: object, known: Iterable[str], where: Path) -> Fin
     names = list(known)
     listed = f"write {', '.join(names)}" if len(names) <= _SHORT else "remove it"
     fix = did_you_mean(field, names).removeprefix("; ") or listed
+    if field in ("labels", "annotations") and where[-1:] != ("metadata",):
+        fix = f"write {field} in metadata, of the object or of its pod template"
+    elif part := _part_of(str(field)):
+        fix = f"write it in {part}, in metadata of the pod template or of the object"
     return warning("field-unknown", (*where, str(field)), message, fix)
+
+
+def _part_of(field: str) -> str:
+    """The part of metadata in which a key of KAI belongs; "" for other fields."""
+    key = field if field in keys_of.KNOWN else misspelt.meant(field)
+    if not key or field == keys.PRIORITY_CLASS_LABEL:
+        return ""
+    return "labels" if key in keys_of.LABELS else "annotations"
 
 
 def _check(kind: str, value: object, known: Fields, where: Path) -> Iterator[Finding]:

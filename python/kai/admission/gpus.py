@@ -21,6 +21,8 @@ _MOST = 2**64 - 1
 """What KAI's webhook reads of a whole number; its scheduler reads less: quantities.LARGEST."""
 _MOST_GPUS = 1000
 """A larger fraction was not meant as a number of GPUs."""
+_LEAST_PERCENT = 10
+"""A whole number from here to 99 may be meant as percent."""
 # Numbers as KAI reads them: underscores may group digits, and hexadecimals have an exponent.
 _DECIMAL = re.compile(r"[+-]?([0-9_]+\.?[0-9_]*|\.[0-9_]+)(e[+-]?[0-9_]+)?", re.IGNORECASE)
 _HEXADECIMAL = re.compile(
@@ -198,9 +200,10 @@ def _fraction(value: str, where: Path) -> Iterator[Finding]:
         yield from _rounded(value, exact, where)
         return
     fix, edit = "write a number between 0 and 1, such as 0.5", None
-    meant = None if exact is None else rules.decimal_text(exact)
-    if meant is not None and 0 < Fraction(meant) < 1 and meant != value:
-        fix, edit = f"write {meant}", Edit("set", where, meant)
+    part = misspelt.part_of(value)
+    meant = None if part is None else rules.decimal_text(Fraction(round(part, 2)))
+    if part is not None and meant and 0 < Fraction(meant) < 1 and meant != value:
+        fix, edit = f"write {meant}", Edit("set", where, meant) if Fraction(meant) == part else None
     elif exact is not None and 1 <= exact <= _MOST_GPUS:
         fix = _several(exact)
     what = f"gpu-fraction {rules.shown(value)}" if value else "an empty gpu-fraction"
@@ -212,7 +215,11 @@ def _several(exact: Fraction) -> str:
     count = math.ceil(exact)
     each = Fraction(round(exact / count, 2))
     if each == 1:
-        return f"for whole GPUs, remove it and write the limit nvidia.com/gpu: {count}"
+        whole = f"for whole GPUs, remove it and write the limit nvidia.com/gpu: {count}"
+        if _LEAST_PERCENT <= count < 100:
+            part = rules.decimal_text(exact / 100)
+            return f"for {count} percent of a GPU write {part}; {whole}"
+        return whole
     part = rules.decimal_text(each)
     return f"write {keys.GPU_DEVICES_ANNOTATION}: {count} and a fraction of each, {part}"
 
@@ -271,12 +278,14 @@ def _memory(value: str, where: Path) -> Iterator[Finding]:
         yield from _unread("gpu-memory-refused", "a gpu-memory", value, where, fix)
         return
     fix, edit = "write a whole number of MiB, such as 5120", None
-    try:
-        mib = quantities.parse(value) / rules.MIB
-        if mib > 0 and mib.denominator == 1 and not re.search(r"[0-9]\s*$", value):
-            fix, edit = f"write {mib}", Edit("set", where, str(mib))
-    except ValueError:
-        pass
+    if mib := misspelt.mib_of(value):
+        fix = f"write {math.ceil(mib)}"
+        if mib.denominator == 1:
+            edit = Edit("set", where, str(mib))
+        else:
+            fix += ", the same rounded up to whole MiB"
+    elif (part := misspelt.part_of(value)) is not None:
+        fix = shape.share_for(part).replace("write", f"remove it, and write for {value} of a GPU")
     yield refusal(
         "gpu-memory-refused",
         where,

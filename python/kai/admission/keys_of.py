@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import math
+import re
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import Any, Literal
 
 from kai.admission import misspelt
 from kai.admission.finding import Edit, Finding, Path, warning
-from kai.api import keys, quantities
+from kai.api import keys
 from kai.api.reading import mapping
-from kai.api.rules import MIB, decimal_text
+from kai.api.rules import decimal_text
 
 QUEUES = (keys.QUEUE_LABEL, keys.LEGACY_QUEUE_LABEL)
 LABELS = (*QUEUES, keys.PRIORITY_CLASS_LABEL, keys.PREEMPTIBILITY_LABEL)
@@ -113,7 +116,7 @@ def unknown(
     elif where[-2] != part:
         fix += f" it belongs in {part}"
     is_certain = (
-        misspelt.squeezed(key.rpartition("/")[2]) == misspelt.squeezed(meant.rpartition("/")[2])
+        misspelt.squeezed(misspelt.split(key)[1]) == misspelt.squeezed(meant.rpartition("/")[2])
         and where[-2] == part
         and not other_value
         and not (is_gpu and owner == "workload")
@@ -126,7 +129,7 @@ def is_for_kai(key: str) -> bool:
     """Whether an unknown key shows that the object is meant for KAI."""
     if key in KNOWN or not (meant := misspelt.meant(key)):
         return False
-    prefix = key.rpartition("/")[0]
+    prefix, _ = misspelt.split(key)
     if prefix:
         return misspelt.is_kais(prefix)
     return meant in misspelt.OF_GPUS
@@ -136,7 +139,7 @@ def _meant(key: str, value: str, owner: Owner, *, has_gpu: bool) -> str:
     """The key of KAI that this one stands for; "" if it is known, or of another project."""
     if key in KNOWN:
         return ""
-    prefix = key.rpartition("/")[0]
+    prefix, _ = misspelt.split(key)
     is_kais = misspelt.is_kais(prefix) if prefix else False
     meant = misspelt.meant(key)
     if owner == "other" and not is_kais:
@@ -150,16 +153,16 @@ def _meant(key: str, value: str, owner: Owner, *, has_gpu: bool) -> str:
     return meant
 
 
+_PLAIN_PART = re.compile(r"[0-9]*\.?[0-9]+")
+
+
 def _value_for(key: str, value: str) -> str:
     """The value in the format of this key, if it differs from the given one."""
     if key == keys.GPU_FRACTION_ANNOTATION:
         part = misspelt.part_of(value)
-        text = None if part is None else decimal_text(part)
-        return text if text and value.endswith(("%", "m")) else ""
+        text = None if part is None else decimal_text(Fraction(round(part, 2)))
+        return text if text and not _PLAIN_PART.fullmatch(value) else ""
     if key == keys.GPU_MEMORY_ANNOTATION and not value.isdecimal():
-        try:
-            mib = quantities.parse(value) / MIB
-        except ValueError:
-            return ""
-        return str(mib) if mib.denominator == 1 and mib > 0 else ""
+        mib = misspelt.mib_of(value)
+        return "" if mib is None else str(math.ceil(mib))
     return ""

@@ -17,6 +17,7 @@ from functools import lru_cache
 
 from kai.api import keys, quantities
 from kai.api.nearest import is_typo
+from kai.api.rules import MIB
 
 OF_GPUS = (
     keys.GPU_FRACTION_ANNOTATION,
@@ -58,6 +59,11 @@ _GPU_WORDS = {
     "vgpumemory": keys.GPU_MEMORY_ANNOTATION,
     "gpumemorymib": keys.GPU_MEMORY_ANNOTATION,
     "gpumemorymb": keys.GPU_MEMORY_ANNOTATION,
+    "gpumemlimit": keys.GPU_MEMORY_ANNOTATION,
+    "gpumemorylimit": keys.GPU_MEMORY_ANNOTATION,
+    "gpumemrequest": keys.GPU_MEMORY_ANNOTATION,
+    "gpumemoryrequest": keys.GPU_MEMORY_ANNOTATION,
+    "gpumempercentage": keys.GPU_FRACTION_ANNOTATION,
     "gpunumdevices": keys.GPU_DEVICES_ANNOTATION,
     "gpufractiondevices": keys.GPU_DEVICES_ANNOTATION,
     "gpufractioncontainer": keys.GPU_CONTAINER_ANNOTATION,
@@ -88,7 +94,7 @@ def meant(key: str) -> str:
     if found := _NVFRACTIONS.fullmatch(key):
         limit = keys.NVFRACTIONS_LIMIT_ANNOTATION, keys.NVFRACTIONS_REQUEST_ANNOTATION
         return limit["limit" not in key].format(container=found["name"])
-    prefix, _, name = key.rpartition("/")
+    prefix, name = split(key)
     name = squeezed(name)
     if found_key := _of_gpus(name):
         return found_key
@@ -97,6 +103,25 @@ def meant(key: str) -> str:
     if not prefix:
         return _nearest(name, _UNUSUAL, most=1)
     return _KAI_WORDS.get(name) or _nearest(name, (*_UNUSUAL, *_USUAL)) if is_kais(prefix) else ""
+
+
+_JOINED = (
+    re.compile(r"(?P<prefix>kai[._-]?scheduler|kai)[._-](?P<name>[^/]+)", re.IGNORECASE),
+    re.compile(r"(?P<name>[^/]+)[._-](?P<prefix>kai[._-]?scheduler)", re.IGNORECASE),
+)
+
+
+def split(key: str) -> tuple[str, str]:
+    """The prefix and the name of a key, also of one without a slash.
+
+    >>> split("kai.scheduler/queue"), split("kai.scheduler.queue"), split("gpu-fraction")
+    (('kai.scheduler', 'queue'), ('kai.scheduler', 'queue'), ('', 'gpu-fraction'))
+    """
+    for joined in _JOINED:
+        if found := joined.fullmatch(key):
+            return found["prefix"], found["name"]
+    prefix, _, name = key.rpartition("/")
+    return prefix, name
 
 
 def _of_gpus(name: str) -> str:
@@ -132,7 +157,12 @@ def is_kais(prefix: str) -> bool:
 # ---- resources -----------------------------------------------------------------------------------
 
 _SLICE = re.compile(r"nvidia\.com/mig-([0-9]+c\.)?[0-9]+g\.[0-9]+gb(\.[a-z]+)*")
-_GPUS = frozenset(("gpu", "gpus", "nvidiagpu", "nvidiagpus", "gpunvidiacom"))
+_GPUS = frozenset(
+    (
+        *("gpu", "gpus", "nvidiagpu", "nvidiagpus", "gpunvidiacom", "kaischedulergpu"),
+        *("kaischedulergpus", "runaigpu", "runaigpus"),
+    )
+)
 _OTHER_DEVICES = frozenset(("cgpu", "pgpu", "vgpu"))  # names after the prefix
 
 
@@ -190,11 +220,52 @@ def is_share(key: str, value: str) -> bool:
     return "gpu" in words and words - {"gpu"} <= _WORDS_OF_A_SHARE and part_of(value) is not None
 
 
+_PARTS = {"half": Fraction(1, 2), "third": Fraction(1, 3), "quarter": Fraction(1, 4)}
+_RATIO = re.compile(r"([0-9]{1,9})\s*/\s*([0-9]{1,9})")
+_COMMA = re.compile(r"[0-9]*,[0-9]+")
+_NOUN = re.compile(r"(?<=[0-9.%])\s*(gpus?|f)$")
+
+
 def part_of(value: str) -> Fraction | None:
-    """1/2 of "0.5" and of "50%"; None if it is no part of a GPU."""
+    """The part of a GPU that a text describes; None if it is none.
+
+    >>> [str(part_of(each)) for each in ("0.5", "50%", "0,5", "1/2", "half", "2")]
+    ['1/2', '1/2', '1/2', '1/2', '1/2', 'None']
+    """
+    plain = _NOUN.sub("", value.strip().lower())
+    part = _PARTS.get(plain.removeprefix("a ")) or _number(plain)
+    return part if part is not None and 0 < part < 1 else None
+
+
+def _number(plain: str) -> Fraction | None:
+    if found := _RATIO.fullmatch(plain):
+        return Fraction(int(found[1]), int(found[2])) if int(found[2]) else None
+    digits = plain.removesuffix("%").rstrip()
     try:
-        whole = quantities.parse(value.removesuffix("%"))
+        exact = quantities.parse(digits.replace(",", ".") if _COMMA.fullmatch(digits) else digits)
     except ValueError:
         return None
-    part = whole / 100 if value.endswith("%") else whole
-    return part if 0 < part < 1 else None
+    return exact / 100 if plain.endswith("%") else exact
+
+
+_SIZE = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)\s*(?P<unit>[kmgt]?)(?P<binary>i?)b?", re.I)
+
+
+def mib_of(value: str) -> Fraction | None:
+    """The MiB that a text describes, such as "8 GB" or "5Gi"; a plain number is in MiB.
+
+    >>> [str(mib_of(each)) for each in ("5Gi", "512 MiB", "1024", "lots")]
+    ['5120', '512', '1024', 'None']
+    """
+    found = _SIZE.fullmatch(value.strip())
+    if found is None or len(value) > _LONGEST_SIZE:
+        return None
+    number = Fraction(found["number"])
+    if not found["unit"]:
+        return number if value.strip()[-1].isdecimal() and number >= 1 else None
+    power = "kmgt".index(found["unit"].lower()) + 1
+    size = number * (1024 if found["binary"] else 1000) ** power / MIB
+    return size or None
+
+
+_LONGEST_SIZE = 20

@@ -40,7 +40,7 @@ class Pod:
     and `shared_at` the path of the additions. own: its metadata without them, if there are any.
     scheduler: None if the orchestrator has no field for it. main: the name of the main container,
     if the orchestrator puts other containers before it. spec: the pod spec, if the manifest has
-    one.
+    one. beside: the fields with which kinds without a pod spec describe the pod, such as affinity.
     """
 
     at: Path
@@ -56,6 +56,17 @@ class Pod:
     spec_at: Path = ()
     own: Mapping[str, Any] | None = None
     shared_at: Path = ()
+    beside: Mapping[str, Any] = field(default_factory=dict)
+    beside_at: Path = ()
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The fields of the pod's spec, of any kind."""
+        return self.spec or self.beside
+
+    @property
+    def fields_at(self) -> Path:
+        return self.spec_at if self.spec else self.beside_at
 
     def place_of(self, part: str, key: str) -> Path:
         """The path of a label or an annotation in the manifest."""
@@ -175,6 +186,8 @@ def _inline(
         scheduler_at=(*spec_at, "schedulerName"),
         containers=containers,
         init_containers=_containers(spec, spec_at, "initContainers"),
+        beside=spec,
+        beside_at=spec_at,
     )
 
 
@@ -242,6 +255,8 @@ def _of_argo(manifest: Mapping[str, Any], described: Pods) -> Iterator[Pod]:
             containers=[*containers, *_containers(template, here, "sidecars")],
             init_containers=_containers(template, here, "initContainers"),
             main="main" if "containerSet" not in template else containers[0].name,
+            beside=template,
+            beside_at=here,
             owns_itself=True,  # each step is its own group; the workflow is skipped as owner
         )
 
@@ -290,6 +305,8 @@ def _of_spark(manifest: Mapping[str, Any], described: Pods) -> Iterator[Pod]:
         scheduler_at=(*here, "schedulerName"),
         containers=[Container(here, container, places), *_containers(part, here, "sidecars")],
         init_containers=_containers(part, here, "initContainers"),
+        beside=part,
+        beside_at=here,
         owns_itself=True,  # grouped by a label; KAI reads the pod
     )
 

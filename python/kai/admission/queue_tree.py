@@ -129,7 +129,7 @@ def check_queue_object(queue: Mapping[str, Any], known: Queues) -> Iterator[Find
     if silent:
         yield _no_limit(name, silent, ("spec",))
     for resource in queues.RESOURCES:
-        if resource in resources and not mapping(resources[resource]).get("limit"):
+        if resource in resources and mapping(resources[resource]).get("limit") is None:
             yield _no_limit(name, [resource], ("spec", "resources", resource))
 
 

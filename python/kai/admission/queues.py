@@ -150,6 +150,43 @@ def doubts(queue: Mapping[str, Any]) -> Iterator[Finding]:
                 f"the quota is {quota}, above the limit {limit}: the queue never gets its quota",
                 f"write a quota of at most {limit}, or a larger limit",
             )
+        elif resource in _UNITS:
+            yield from _unit(resource, amounts, where, has_gpus=_has_gpus(queue))
+
+
+_LEAST = 1000
+"""Of CPUs and of memory: one core, and one GB. A queue with GPUs needs more."""
+_MOST_MB = 10**9
+"""A petabyte: a larger amount was written in bytes."""
+
+
+def _has_gpus(queue: Mapping[str, Any]) -> bool:
+    gpus = mapping(at(queue, "spec", "resources", "gpu"))
+    return any(_is_number(gpus.get(name)) and gpus[name] != 0 for name in ("quota", "limit"))
+
+
+def _unit(
+    resource: str, amounts: Mapping[str, Any], where: Path, *, has_gpus: bool
+) -> Iterator[Finding]:
+    """Cores where thousandths are meant, GB or bytes where MB are meant. One finding a resource."""
+    unit = _UNITS[resource][1]
+    for name in ("limit", "quota"):
+        value = amounts.get(name, 0)
+        if has_gpus and 0 < value < _LEAST:
+            is_cpu = resource == "cpu"
+            means = f"{value / 1000:g} cores" if is_cpu else f"{value:g} MB"
+            meant = f"{value * 1000:.6g} for {value:g} {'cores' if is_cpu else 'GB'}"
+        elif resource == "memory" and value > _MOST_MB:
+            means, meant = f"{value:g} MB", f"{value / 10**6:.6g} for {value:g} bytes"
+        else:
+            continue
+        yield warning(
+            "queue-unit",
+            (*where, name),
+            f"{name} is {value:g}, which is {means}: the unit is {unit}",
+            f"write {meant}",
+        )
+        return
 
 
 def _is_number(value: Any) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from kai.admission.queue_tree import Queues
-    from kai.linting.devices import Devices
+    from kai.linting.given import Given
     from kai.linting.text import File, Located
 
 FORMATS = ("text", "json", "github", "sarif")
@@ -89,7 +89,7 @@ def command(
     """
     from kai.admission.queue_tree import Queues
     from kai.api import keys
-    from kai.linting.devices import Devices
+    from kai.linting.given import Given
 
     form = _form(output_format, as_json=as_json, fix=fix, diff=diff)
     wanted = _selected_codes(select, ignore)
@@ -99,7 +99,7 @@ def command(
     check = _Check(
         Queues.of([*(given or ()), *beside], complete=given is not None),
         wanted,
-        Devices.of(value for file in read.values() for _, _, value in file.objects),
+        Given.of(value for file in read.values() for _, _, value in file.objects),
         {
             "scheduler_name": scheduler_name or keys.SCHEDULER_NAME,
             "queue_label_key": queue_label_key or keys.QUEUE_LABEL,
@@ -150,13 +150,13 @@ class _Check:
 
     known: Queues
     wanted: frozenset[str]
-    devices: Devices
+    given: Given
     options: dict[str, str] = field(default_factory=dict)
 
     def of(self, file: File) -> list[Located]:
         from kai.linting import text
 
-        found = text.check(file, self.known, devices=self.devices, **self.options)
+        found = text.check(file, self.known, given=self.given, **self.options)
         return [each for each in found if each.finding.code in self.wanted]
 
     def corrected(self, file: File, found: Sequence[Located]) -> tuple[str, int]:

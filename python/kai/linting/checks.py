@@ -10,11 +10,11 @@ from kai.admission import fields, gpus, keys_of, pod_groups, shape
 from kai.admission.finding import Finding, Path, dotted
 from kai.admission.pods import Pod, pods_in
 from kai.admission.queue_tree import Queues, check_queue_object
-from kai.api import keys, kinds
+from kai.api import defaults, keys, kinds
 from kai.api.reading import at, labels_of, mapping, text
 from kai.errors import InvalidRequestError
-from kai.linting import duplicates, groups, reader, zenml
-from kai.linting.devices import UNKNOWN, Devices
+from kai.linting import duplicates, groups, ignored, reader, zenml
+from kai.linting.given import NOTHING, Given
 from kai.settings import Built
 from kai.settings.native import to_plain
 
@@ -46,7 +46,7 @@ def lint(
     """
     objects = list(objects_in(_read(settings_or_manifest)))
     known = _known_queues((each for _, each in objects), queues)
-    devices = Devices.of(each for _, each in objects)
+    given = Given.of(each for _, each in objects)
     found = []
     for prefix, value in objects:
         found += check(
@@ -55,7 +55,7 @@ def lint(
             known,
             scheduler_name=scheduler_name,
             queue_label_key=queue_label_key,
-            devices=devices,
+            given=given,
         )
     found += [
         each.inside(objects[index][0], groups.name_of(objects[index][1]))
@@ -125,7 +125,7 @@ def check(
     *,
     scheduler_name: str = keys.SCHEDULER_NAME,
     queue_label_key: str = keys.QUEUE_LABEL,
-    devices: Devices = UNKNOWN,
+    given: Given = NOTHING,
 ) -> list[Finding]:
     """The findings about one object; `prefix` is its path in the document."""
     if zenml.is_settings(manifest):
@@ -139,15 +139,46 @@ def check(
         found += check_queue_object(manifest, known) if is_kais else ()
     else:
         found = list(_workload(manifest, known, scheduler_name, queue_label_key))
-        found += devices.check_place(manifest)
-        for pod in pods_in(manifest) if devices.claims_only else ():
-            if groups.concerns_kai(manifest, [pod], scheduler_name):
-                found += devices.check(pod)
+        found += given.devices.check_place(manifest)
+        found += _beside(manifest, given, scheduler_name, queue_label_key)
     found += admission.name_refusals(manifest)
     if not any(each.refused for each in found):
         found += reader.check(manifest, pods_in(manifest))
     name = groups.name_of(manifest)
     return [each.inside(prefix, name) for each in found]
+
+
+def _beside(
+    manifest: Mapping[str, Any], given: Given, scheduler: str, label_key: str
+) -> Iterator[Finding]:
+    """What KAI ignores of the pods, and what does not fit the other objects of the input."""
+    kind = text(manifest.get("kind"))
+    owner = _owner(manifest)
+    namespace = text(at(manifest, "metadata", "namespace"))
+    pods = [
+        pod for pod in pods_in(manifest) if groups.concerns_kai(manifest, [pod], scheduler)
+    ]
+    if pods and pods[0].at != ():
+        yield from ignored.gangs(mapping(manifest.get("metadata")), ("metadata",), kind)
+    for pod in pods:
+        yield from given.devices.check(pod)
+        if pod.scheduler not in (None, "", scheduler):
+            continue
+        yield from ignored.fields(pod, given.polite)
+        own = pod.metadata if pod.own is None else pod.own
+        yield from ignored.gangs(own, pod.metadata_at, kind)
+        if pod.spec.get("nodeName"):
+            continue  # it runs, and has its claims
+        queue = labels_of(owner).get(label_key) or pod.labels.get(label_key)
+        yield from given.check_claims(
+            pod, namespace, text(queue) or defaults.DEFAULT_QUEUE, label_key
+        )
+
+
+def _owner(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The object that KAI treats as owner of the pods, such as the Job of a CronJob (spec 7 J3)."""
+    owner_at = kinds.known(text(manifest.get("kind"))).owner.split(".")[:-1]
+    return mapping(at(manifest, *owner_at))
 
 
 def _workload(
@@ -159,9 +190,8 @@ def _workload(
         yield from _of_others(manifest, pods)
         return
     yield from fields.of_manifest(manifest, pods)
-    # The object that KAI treats as owner of the pods, such as the Job of a CronJob (spec 7 J3).
     owner_at = tuple(kinds.known(kind).owner.split(".")[:-1])
-    owner: Mapping[str, Any] = mapping(at(manifest, *owner_at))
+    owner = _owner(manifest)
     bare = len(pods) == 1 and pods[0].at == ()
     if not bare:
         metadata = mapping(owner.get("metadata"))

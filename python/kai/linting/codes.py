@@ -77,6 +77,14 @@ CODES = {
         "the kind, or a pod, has no such field, and the API server drops it; for kinds of other "
         "projects, only fields that resemble a known one are found"
     ),
+    "field-ignored": (
+        "KAI does not read the field, although kube-scheduler does: topologySpreadConstraints, "
+        "preferred node affinity, preemptionPolicy: Never, resources of the pod as a whole"
+    ),
+    "gang-ignored": (
+        "a label or an annotation makes a gang for another scheduler, such as Volcano, and KAI "
+        "does not read it"
+    ),
     "key-unknown": "an unknown key that resembles one of KAI's keys, with or without a prefix",
     "min-member-key": (
         "kai.scheduler/min-member is set: KAI's examples have it, but its code does not read it"
@@ -111,11 +119,18 @@ CODES = {
     "queue-parent-unknown": "a Queue's parent does not exist; an error if all queues are given",
     "queue-without-resources": "a Queue has no spec.resources: KAI's webhook refuses it",
     "queue-quantity": "an amount of a Queue is not a number, or is below 0",
+    "queue-unit": (
+        "an amount of a Queue is in another unit: CPUs are thousandths of a core, memory is MB"
+    ),
     "queue-quota-above-limit": (
         "a Queue has a quota above its limit of a resource: the webhook of kai refuses it"
     ),
     "queue-in-use": "a Queue that has child queues or pods is deleted (only in the webhook)",
     "queue-limit-zero": "a Queue has no limit of a resource, which counts as 0",
+    "claim-queue": (
+        "a ResourceClaim for GPUs that pods share has no label of the queue of these pods: they "
+        "wait"
+    ),
     "pod-group-structure": (
         "subgroups of a PodGroup have the same name, an unknown parent, a cycle, or two kinds of "
         "minimum"

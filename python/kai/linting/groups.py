@@ -26,7 +26,7 @@ def concerns_kai(manifest: Mapping[str, Any], pods: list[Pod], scheduler: str) -
         return True
     if any(key in annotations_of(manifest) for key in (*keys_of.ANNOTATIONS, *keys_of.QUEUES)):
         return True
-    if _has_misspelt(manifest) and not all(_is_others(pod, scheduler) for pod in pods):
+    if _has_misspelt(manifest) and not all(is_others(pod, scheduler) for pod in pods):
         return True
     return any(
         pod.scheduler == scheduler
@@ -41,10 +41,10 @@ def wants_kai(pod: Pod, scheduler: str) -> bool:
     """Whether the pod has a queue or a part of a GPU, under KAI's keys or misspelt ones."""
     if gpus.shares(pod) or queue_of(pod.labels) is not None:
         return True
-    return not _is_others(pod, scheduler) and _has_misspelt({"metadata": pod.metadata})
+    return not is_others(pod, scheduler) and _has_misspelt({"metadata": pod.metadata})
 
 
-def _is_others(pod: Pod, scheduler: str) -> bool:
+def is_others(pod: Pod, scheduler: str) -> bool:
     """Whether the pod names a scheduler with keys of its own, which may resemble KAI's."""
     return pod.scheduler not in (None, "", scheduler, _DEFAULT) and not is_misspelt(
         pod.scheduler, scheduler

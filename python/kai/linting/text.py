@@ -17,7 +17,7 @@ from kai.api.documents import plain_scalar
 from kai.api.places import line_of, nodes_of, walk
 from kai.errors import InvalidRequestError
 from kai.linting import checks, duplicates
-from kai.linting.devices import UNKNOWN, Devices
+from kai.linting.given import NOTHING, Given
 from kai.linting.groups import name_of
 from kai.linting.ignoring import without_ignored
 
@@ -78,7 +78,7 @@ def check(
     *,
     scheduler_name: str = keys.SCHEDULER_NAME,
     queue_label_key: str = keys.QUEUE_LABEL,
-    devices: Devices = UNKNOWN,
+    given: Given = NOTHING,
 ) -> list[Located]:
     """The findings about the objects of a file, without those that comments ignore."""
     found = [
@@ -95,7 +95,7 @@ def check(
                 known,
                 scheduler_name=scheduler_name,
                 queue_label_key=queue_label_key,
-                devices=devices,
+                given=given,
             )
         ]
     for place, each in duplicates.check([value for _, _, value in file.objects]):

@@ -171,6 +171,7 @@ MISSPELT = {
             *("gpuFraction", "GPU-fraction", "gpu-fractions", "gpu-fractoin", "gpu-fracton"),
             *("gpufraction", "gpu.fraction", "gpu-portion", "kai-scheduler/gpu-fraction"),
             *("example.com/gpu-fraction", "pgu-fraction", "gpus-fraction", "GPU_FRACTION"),
+            *("gpu-fraction.kai.scheduler", "kai.scheduler.gpu-fraction", "kai-gpu-fraction"),
             *("nvidia.com/gpu", "gpu-share", "gpus", "gpu-part", "kai.scheduler/fraction"),
         ),
         FRACTION,
@@ -178,6 +179,7 @@ MISSPELT = {
     **dict.fromkeys(
         (
             *("gpu-mem", "gpu.memory", "nvidia.com/gpu.memory", "nvidia.com/gpumem", "gpu_memory"),
+            *("gpu-mem-limit", "gpu-memory-limit", "gpu-memory.kai.scheduler"),
             *("volcano.sh/gpu-memory", "volcano.sh/vgpu-memory", "aliyun.com/gpu-mem", "gpuMemory"),
             *("kai.scheduler/gpu-memory", "gpu-memroy", "runai/gpu-memory"),
         ),
@@ -286,7 +288,7 @@ def test_a_key_of_another_project_about_gpus_may_describe_a_gpu_that_the_pod_has
 
 
 def test_a_misspelt_key_in_the_wrong_place() -> None:
-    assert only(pod(labels={**QUEUE, "gpu_fraction": "half"})).fix == (
+    assert only(pod(labels={**QUEUE, "gpu_fraction": "0.5"})).fix == (
         "did you mean gpu-fraction? it belongs in annotations"
     )
     on_the_job = job(pod())
@@ -303,6 +305,9 @@ def test_a_misspelt_key_in_the_wrong_place() -> None:
         ("gpu_memory", "8Gi", "8192"),
         ("gpu_fraction", "50%", "0.5"),
         ("gpu_fraction", "500m", "0.5"),
+        ("gpu_fraction", "0,5", "0.5"),
+        ("kai.scheduler/gpu-fraction", "half", "0.5"),
+        ("gpu_memory", "8 GB", "7630"),
     ],
 )
 def test_the_value_of_a_misspelt_key_may_need_another_form(
@@ -461,3 +466,45 @@ def test_is_kais() -> None:
     )
     assert all(map(misspelt.is_kais, kais))
     assert not any(map(misspelt.is_kais, others))
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [dict, job, zenml], ids=["Pod", "Job", "ZenML"])
+@pytest.mark.parametrize("value", ["half", "50%", "50 %", "0,5", ",5", "1/2", "0.5 GPU", "500m"])
+def test_a_part_of_a_gpu_in_other_words(value: str, form: Any) -> None:
+    finding = only(form(pod({FRACTION: value})))
+    assert (finding.code, finding.fix) == ("fraction-refused", "write 0.5")
+    assert finding.edit is not None and finding.edit.value == "0.5"
+    asked = only(form(pod(resources={"limits": {"nvidia.com/gpu": value}})))
+    assert (asked.code, asked.fix) == (
+        "quantity-refused",
+        'write the annotation gpu-fraction: "0.5" instead',
+    )
+
+
+def test_a_third_is_rounded_by_the_user() -> None:
+    finding = only(pod({FRACTION: "1/3"}))
+    assert (finding.fix, finding.edit) == ("write 0.33", None)
+
+
+def test_a_percentage_without_its_sign() -> None:
+    assert only(pod({FRACTION: "50"})).fix.startswith("for 50 percent of a GPU write 0.5; for whole")
+
+
+@pytest.mark.parametrize(
+    ("value", "fix"),
+    [
+        ("8000 MiB", "write 8000"),
+        ("5Gib", "write 5120"),
+        ("5120 ", "write 5120"),
+        ("5 GB", "write 4769, the same rounded up to whole MiB"),
+        ("5120.5", "write 5121, the same rounded up to whole MiB"),
+        ("0.5", 'remove it, and write for 0.5 of a GPU the annotation gpu-fraction: "0.5"'),
+        ("many", "write a whole number of MiB, such as 5120"),
+    ],
+)
+def test_a_memory_with_a_unit(value: str, fix: str) -> None:
+    finding = only(pod({MEMORY: value}))
+    assert (finding.code, finding.fix) == ("gpu-memory-refused", fix)

@@ -1,0 +1,248 @@
+"""Fields, gangs and units that the API server accepts and KAI ignores or reads otherwise.
+
+Report 31: a pod with preemptionPolicy: Never evicted others. Report 08: 16 for 16 cores. Report 01:
+a shared claim without a queue label.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kai.linting import Finding, lint
+from kai.queues import unlimited
+
+QUEUE = {"kai.scheduler/queue": "team-a"}
+SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+PREFERRED = {
+    "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]},
+}
+
+
+def pod(labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    given = {"schedulerName": "kai-scheduler", "containers": [{"name": "c"}], **spec}
+    metadata = {"name": "p", "labels": {**QUEUE, **(labels or {})}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": given}
+
+
+def workload(kind: str, version: str, **spec: Any) -> dict[str, Any]:
+    template = {"metadata": {}, "spec": pod(**spec)["spec"]}
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": "w", "labels": dict(QUEUE)},
+        "spec": {"template": template},
+    }
+
+
+def only(*manifests: dict[str, Any]) -> Finding:
+    (finding,) = lint(list(manifests))
+    return finding
+
+
+# ---- fields --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "path", "fix"),
+    [
+        (
+            {"topologySpreadConstraints": [SPREAD]},
+            *("topologySpreadConstraints", "extras: {topology_spread: true}"),
+        ),
+        (
+            {"topologySpreadConstraints": [{**SPREAD, "whenUnsatisfiable": "ScheduleAnyway"}]},
+            *("topologySpreadConstraints", "remove it, or write DoNotSchedule"),
+        ),
+        (
+            {"affinity": PREFERRED},
+            "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution",
+            "extras: {preferred_node_affinity: true}",
+        ),
+        ({"preemptionPolicy": "Never"}, "preemptionPolicy", "kai.scheduler/preemption-delay"),
+        ({"resources": {"requests": {"cpu": 1}}}, "resources", "in the containers"),
+    ],
+)
+def test_fields_that_kai_ignores(spec: dict[str, Any], path: str, fix: str) -> None:
+    for manifest, where in (
+        (pod(**spec), "spec"),
+        (workload("Deployment", "apps/v1", **spec), "spec.template.spec"),
+    ):
+        finding = only(manifest)
+        assert (finding.code, finding.severity) == ("field-ignored", "warning")
+        assert finding.path == f"{where}.{path}"
+        assert fix in finding.fix
+
+
+def test_fields_that_kai_reads() -> None:
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+    spec = {"affinity": {"nodeAffinity": required}, "preemptionPolicy": "PreemptLowerPriority"}
+    assert lint(pod(**spec, topologySpreadConstraints=[], overhead={"cpu": "1"})) == []
+
+
+def test_fields_of_pods_of_another_scheduler_are_not_ignored() -> None:
+    other = pod(topologySpreadConstraints=[SPREAD], schedulerName="default-scheduler")
+    assert lint(other) == []
+
+
+def test_a_predictor_has_the_fields_of_a_pod() -> None:
+    predictor = {"schedulerName": "kai-scheduler", "model": {}, "affinity": PREFERRED}
+    service = {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {"name": "s", "labels": QUEUE},
+        "spec": {"predictor": predictor},
+    }
+    assert only(service).path.startswith("spec.predictor.affinity.nodeAffinity.preferred")
+
+
+def test_a_priority_class_that_never_preempts() -> None:
+    polite = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "polite"},
+        "value": 90,
+        "preemptionPolicy": "Never",
+    }
+    finding = only(polite, pod(priorityClassName="polite"))
+    assert (finding.code, finding.path) == ("field-ignored", "spec.priorityClassName")
+    assert lint([polite, pod(priorityClassName="other")]) == []
+
+
+def test_a_key_of_kai_selects_no_node() -> None:
+    finding = only(pod(nodeSelector={"gpu-fraction": "0.5"}))
+    assert (finding.code, finding.fix) == ("annotation-ignored", "move it to annotations of the pod")
+    assert lint(pod(nodeSelector={"nvidia.com/gpu.memory": "81920"})) == []
+
+
+@pytest.mark.parametrize("where", ["spec", "container"])
+def test_annotations_that_are_not_in_the_metadata(where: str) -> None:
+    manifest = pod()
+    spec = manifest["spec"]
+    (spec if where == "spec" else spec["containers"][0])["annotations"] = {"gpu-fraction": "0.5"}
+    finding = only(manifest)
+    assert finding.code == "field-unknown"
+    assert finding.fix == "write annotations in metadata, of the object or of its pod template"
+
+
+def test_a_key_beside_the_annotations() -> None:
+    manifest = pod()
+    manifest["metadata"]["gpu-fraction"] = "0.5"
+    assert only(manifest).fix.startswith("write it in annotations, in metadata")
+
+
+# ---- gangs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "scheduler"),
+    [
+        ("scheduling.k8s.io/group-name", "Volcano"),
+        ("scheduling.x-k8s.io/pod-group", "the coscheduling plugin"),
+        ("gang.scheduling.koordinator.sh/name", "Koordinator"),
+        ("yunikorn.apache.org/task-group-name", "YuniKorn"),
+    ],
+)
+@pytest.mark.parametrize("part", ["labels", "annotations"])
+def test_a_gang_of_another_scheduler(key: str, scheduler: str, part: str) -> None:
+    manifest = pod()
+    manifest["metadata"].setdefault(part, {})[key] = "train"
+    finding = only(manifest)
+    assert (finding.code, finding.path) == ("gang-ignored", f"metadata.{part}[{key}]")
+    assert f"of {scheduler}:" in finding.message
+    manifest["metadata"].setdefault("annotations", {})["pod-group-name"] = "train"
+    assert lint(manifest) == []
+
+
+def test_a_gang_of_another_scheduler_on_a_job() -> None:
+    job = workload("Job", "batch/v1")
+    job["spec"]["template"]["metadata"] = {
+        "annotations": {
+            "scheduling.k8s.io/group-name": "g",
+            "scheduling.volcano.sh/group-min-member": "4",
+        }
+    }
+    assert only(job).fix == "write the annotation kai.scheduler/batch-min-member on the Job"
+    job["spec"]["template"]["spec"]["schedulerName"] = "volcano"
+    assert lint(job) == []
+
+
+def test_kueue_admits_pods_that_kai_places() -> None:
+    assert lint(pod({"kueue.x-k8s.io/pod-group-name": "g"})) == []
+
+
+# ---- amounts of queues ---------------------------------------------------------------------------
+
+
+def queue(gpus: float = 4, **resources: dict[str, float]) -> dict[str, Any]:
+    [_, found] = unlimited("team-a")
+    found["spec"]["parentQueue"] = "default-parent-queue"
+    found["spec"]["resources"]["gpu"] = {"quota": gpus, "limit": gpus}
+    found["spec"]["resources"] |= resources
+    return found
+
+
+@pytest.mark.parametrize(
+    ("resource", "amounts", "name", "fix"),
+    [
+        ("cpu", {"quota": 8, "limit": 16}, "limit", "write 16000 for 16 cores"),
+        ("cpu", {"quota": 8, "limit": -1}, "quota", "write 8000 for 8 cores"),
+        ("cpu", {"quota": 0.5, "limit": -1}, "quota", "write 500 for 0.5 cores"),
+        ("memory", {"quota": 32, "limit": 64}, "limit", "write 64000 for 64 GB"),
+        (
+            *("memory", {"quota": 0, "limit": 34359738368}, "limit"),
+            "write 34359.7 for 3.43597e+10 bytes",
+        ),
+    ],
+)
+def test_an_amount_in_another_unit(
+    resource: str, amounts: dict[str, float], name: str, fix: str
+) -> None:
+    finding = only(queue(**{resource: amounts}))
+    assert (finding.code, finding.severity) == ("queue-unit", "warning")
+    assert (finding.path, finding.fix) == (f"spec.resources.{resource}.{name}", fix)
+
+
+@pytest.mark.parametrize(
+    "amounts",
+    [{"quota": 8000, "limit": 16000}, {"quota": 0, "limit": -1}, {"quota": 1000, "limit": 1000}],
+)
+@pytest.mark.parametrize("resource", ["cpu", "memory"])
+def test_amounts_in_the_right_unit(resource: str, amounts: dict[str, float]) -> None:
+    assert lint(queue(**{resource: amounts})) == []
+
+
+def test_a_queue_without_gpus_may_be_small() -> None:
+    assert lint(queue(0, cpu={"quota": 500, "limit": 500})) == []
+
+
+# ---- claims --------------------------------------------------------------------------------------
+
+
+def claim(labels: dict[str, str], device_class: str = "gpu.example.com") -> dict[str, Any]:
+    request = {"name": "gpu", "exactly": {"deviceClassName": device_class}}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "shared", "labels": labels},
+        "spec": {"devices": {"requests": [request]}},
+    }
+
+
+USING: dict[str, Any] = {"resourceClaims": [{"name": "g", "resourceClaimName": "shared"}]}
+
+
+def test_a_shared_claim_needs_the_label_of_the_queue() -> None:
+    for user in (pod(**USING), workload("Job", "batch/v1", **USING)):
+        finding = only(claim({}), user)
+        assert (finding.code, finding.severity) == ("claim-queue", "error")
+        assert finding.path.endswith("spec.resourceClaims[0].resourceClaimName")
+        assert finding.fix == "write the label kai.scheduler/queue: team-a on the ResourceClaim"
+        assert lint([claim(QUEUE), user]) == []
+    assert "of queue other" in only(claim({"kai.scheduler/queue": "other"}), user).message
+
+
+def test_claims_that_need_no_label() -> None:
+    assert lint([claim({}, "nic.example.com"), pod(**USING)]) == []
+    assert lint([claim({}), pod(**USING, nodeName="n1")]) == []
