@@ -83,9 +83,9 @@ def _resources(container: Container, *, is_sharing: bool) -> Iterator[Finding]:
                 is_there = "has no value" if amount is None else is_there
                 message = f"{part[:-1]} of {name} {is_there}"
                 fix = "write a quantity, such as 2, 500m or 16Gi"
-                part = misspelt.part_of(str(amount)) if name == keys.NVIDIA_GPU else None
-                if part is not None and not is_sharing:
-                    fix = f"{share_for(part)} instead"
+                share = misspelt.part_of(str(amount)) if name == keys.NVIDIA_GPU else None
+                if share is not None and not is_sharing:
+                    fix = f"{share_for(share)} instead"
                 yield refusal("quantity-refused", where, message, fix)
             elif is_extended(name) and not (is_sharing and is_gpu_resource(name)):
                 yield from _whole(name, amount, where)

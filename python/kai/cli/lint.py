@@ -16,6 +16,7 @@ from kai.errors import InvalidRequestError, KaiError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from kai.admission.queue_tree import Queues
     from kai.linting.given import Given
@@ -114,6 +115,8 @@ def command(
         status = ANSWER_IS_NO
     if form == "text" and not severities and status == DONE:
         click.echo("All checks passed!")
+    if form == "text":
+        _show_placeholders(read)
     if fixable:
         print_error(f"--fix corrects {fixable} of these")
     return status
@@ -197,6 +200,8 @@ def _found(
 
 def _read_all(files: Iterable[str], exclude: Sequence[str]) -> tuple[dict[str, File], int]:
     """The files by name, and the exit status of reading them."""
+    from kai.linting.templates import UnrenderedError
+
     status = DONE
     read: dict[str, File] = {}
     for given in files:
@@ -209,6 +214,9 @@ def _read_all(files: Iterable[str], exclude: Sequence[str]) -> tuple[dict[str, F
             except KaiError as error:
                 if is_directory and isinstance(error, InvalidRequestError):
                     continue  # nothing to check: an error only for a file that the user has named
+                if is_directory and isinstance(error, UnrenderedError):
+                    print_error(f"{name}: skipped: {error}")
+                    continue
                 print_error(f"{'standard input' if name == '-' else name}: {error}")
                 status = BAD_INPUT
     return read, status
@@ -223,8 +231,12 @@ def _names(given: str, exclude: Sequence[str]) -> tuple[list[str], bool]:
     if given in ("", "-") or not path.is_dir():
         return [given], False
     found = []
+    charts = set()
     for file in sorted(path.rglob("*")):
         below = file.relative_to(path)
+        if chart := _chart_of(file):
+            charts.add(chart)
+            continue
         if file.suffix not in _ENDINGS or any(part.startswith(".") for part in below.parts):
             continue
         passed_over = any(
@@ -233,7 +245,16 @@ def _names(given: str, exclude: Sequence[str]) -> tuple[list[str], bool]:
         )
         if not passed_over and file.is_file():
             found.append(str(file))
+    for chart in sorted(charts):
+        templates = f"{chart}/templates: skipped: these are Helm templates"
+        print_error(f"{templates}; render them first: helm template {chart} | kai lint -")
     return found, True
+
+
+def _chart_of(file: Path) -> Path | None:
+    """The folder of the Helm chart that has this file among its templates."""
+    above = [each for each in file.parents if each.name == "templates"]
+    return next((each.parent for each in above if (each.parent / "Chart.yaml").is_file()), None)
 
 
 # ---- output --------------------------------------------------------------------------------------
@@ -256,6 +277,15 @@ def _show(form: str, found: dict[str, list[Located]]) -> None:
                 click.echo(json.dumps(data))
     else:
         _show_text(found)
+
+
+def _show_placeholders(read: dict[str, File]) -> None:
+    for name, file in read.items():
+        if placeholder := file.placeholder:
+            print_error(
+                f"{name}: values such as {placeholder} were not checked: another program fills"
+                " them in"
+            )
 
 
 _STYLES = {"error": "31", "warning": "33"}  # red, yellow

@@ -13,7 +13,7 @@ from kai.admission.queue_tree import Queues, check_queue_object
 from kai.api import defaults, keys, kinds
 from kai.api.reading import at, labels_of, mapping, text
 from kai.errors import InvalidRequestError
-from kai.linting import duplicates, groups, ignored, reader, zenml
+from kai.linting import duplicates, groups, ignored, reader, templates, zenml
 from kai.linting.given import NOTHING, Given
 from kai.settings import Built
 from kai.settings.native import to_plain
@@ -128,6 +128,7 @@ def check(
     given: Given = NOTHING,
 ) -> list[Finding]:
     """The findings about one object; `prefix` is its path in the document."""
+    written, manifest = manifest, templates.with_defaults(manifest)
     if zenml.is_settings(manifest):
         found = list(zenml.check(manifest))
     elif manifest.get("kind") == "Queue":
@@ -143,7 +144,11 @@ def check(
         found += _beside(manifest, given, scheduler_name, queue_label_key)
     found += admission.name_refusals(manifest)
     if not any(each.refused for each in found):
-        found += reader.check(manifest, pods_in(manifest))
+        known_values = templates.filled(manifest)
+        found += reader.check(known_values, pods_in(known_values))
+    found = list(templates.without_unfilled(found, manifest))
+    if manifest is not written:
+        found = list(templates.about_defaults(found, written))
     name = groups.name_of(manifest)
     return [each.inside(prefix, name) for each in found]
 

@@ -6,6 +6,7 @@ Values come from `kai.api.documents`, which reads as kubectl does; lines come fr
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,8 +16,8 @@ from kai.admission.queue_tree import Queues
 from kai.api import documents, keys
 from kai.api.documents import plain_scalar
 from kai.api.places import line_of, nodes_of, walk
-from kai.errors import InvalidRequestError
-from kai.linting import checks, duplicates
+from kai.errors import InvalidInputError, InvalidRequestError
+from kai.linting import checks, duplicates, templates
 from kai.linting.given import NOTHING, Given
 from kai.linting.groups import name_of
 from kai.linting.ignoring import without_ignored
@@ -43,14 +44,20 @@ class File:
     def queues(self) -> list[Mapping[str, Any]]:
         return [each for _, _, each in self.objects if each.get("kind") == "Queue"]
 
+    @property
+    def placeholder(self) -> str:
+        """A value that another program fills in, so that it was not checked; "" if all are known."""
+        return templates.first_placeholder([each for _, _, each in self.objects])
+
 
 def read(text: str) -> File:
     """Reads the objects of a text.
 
-    Raises InvalidInputError for a text that cannot be read, and InvalidRequestError for a text
-    that is empty or contains other things than objects to check.
+    Raises InvalidInputError for a text that cannot be read, UnrenderedError for a template of Helm
+    or Jinja, and InvalidRequestError for a text that is empty or contains other things than objects
+    to check.
     """
-    read = list(documents.read_documents(text))
+    read = _documents(text)
     objects = []
     has_others = False
     for index, document in enumerate(read):
@@ -72,6 +79,18 @@ def read(text: str) -> File:
     return File(text, read, objects)
 
 
+def _documents(text: str) -> list[documents.Document]:
+    try:
+        read = list(documents.read_documents(text))
+    except InvalidInputError:
+        if engine := templates.engine_of(text):
+            raise templates.unrendered(engine) from None
+        raise
+    if any(each.problem for each in read) and (engine := templates.engine_of(text)):
+        raise templates.unrendered(engine)
+    return read
+
+
 def check(
     file: File,
     known: Queues,
@@ -82,7 +101,7 @@ def check(
 ) -> list[Located]:
     """The findings about the objects of a file, without those that comments ignore."""
     found = [
-        (index, error("document-unreadable", (), each.problem, "correct the document"))
+        (index, error("document-unreadable", (), each.problem, _how_to_correct(file.text)))
         for index, each in enumerate(file.documents)
         if each.problem
     ]
@@ -109,6 +128,11 @@ def check(
     kept, unused = without_ignored(located, file.text)
     kept += [Located(each, 0, line) for line, each in unused]
     return sorted(kept, key=lambda each: (each.line, each.finding.code))
+
+
+def _how_to_correct(text: str) -> str:
+    unquoted = re.search(r"^\s*(?:- +)?[^\s#\"']+: +(\{\{.*\}\})\s*$", text, re.MULTILINE)
+    return f"write it in quotes: '{unquoted[1]}'" if unquoted else "correct the document"
 
 
 def corrected(file: File, findings: Iterable[Located]) -> tuple[str, int]:

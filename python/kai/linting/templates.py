@@ -1,0 +1,181 @@
+"""Templates: files that Helm or Jinja renders, and values that another program fills in.
+
+>>> placeholder_in("{{inputs.parameters.gpus}}"), placeholder_in("$(params.queue)-x")
+('{{inputs.parameters.gpus}}', '$(params.queue)')
+>>> engine_of("replicas: {{ .Values.replicas }}"), engine_of("{% if gpu %}"), engine_of("a: b")
+('Helm', 'Jinja', '')
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from kai.admission.finding import Finding, Path
+from kai.api import kinds
+from kai.api.reading import at, objects
+from kai.api.reading import text as text_of
+from kai.errors import InvalidInputError
+
+_PLACEHOLDER = re.compile(
+    r"\{\{.*?\}\}"  # Argo, Helm, Jinja
+    r"|\{%.*?%\}|<%.*?%>"
+    r"|\$\{[A-Za-z_][^}]*\}"  # envsubst, Flux
+    r"|\$\([A-Za-z_][\w.\[\]'\"*-]*\)"  # Tekton, Kustomize
+    r"|\$[A-Za-z_]\w*",  # envsubst
+    re.DOTALL,
+)
+# Where YAML reads no text: at the beginning of a line, a value or an item.
+_GO = re.compile(
+    r"^(?:\s*(?:-\s+)*(?:[\w./\"'-]+:\s+)?)\{\{-?\s*(?:[.$\"(]|/\*|(?:if|else|end|range|with|define"
+    r"|include|template|block|toYaml|tpl|default|required|printf|quote|fail|lookup|int)\b)",
+    re.MULTILINE,
+)
+_JINJA = re.compile(r"^\s*(?:-\s+)*(?:[\w./-]+:\s+)?\{%[-+]?\s*\w+", re.MULTILINE)
+_RENDER = {"Helm": "helm template CHART | kai lint -", "Jinja": "its program, then kai lint -"}
+
+
+class UnrenderedError(InvalidInputError):
+    """A file that is a template, and no YAML before it is rendered. Raised by `read` of kai.linting
+    for such a text."""
+
+
+def engine_of(content: str) -> str:
+    """The program that renders a text: "Helm", "Jinja" or ""."""
+    if _GO.search(content):
+        return "Helm"
+    return "Jinja" if _JINJA.search(content) else ""
+
+
+def unrendered(engine: str) -> UnrenderedError:
+    return UnrenderedError(f"this is a {engine} template; render it first: {_RENDER[engine]}")
+
+
+def placeholder_in(value: object) -> str:
+    """The first placeholder of a value that another program fills in; "" if there is none."""
+    found = _PLACEHOLDER.search(value) if isinstance(value, str) and len(value) < 4096 else None
+    return found[0] if found else ""
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+_OF_VALUES = frozenset(
+    (
+        *("annotation-value", "container-missing", "devices-refused", "duration-refused"),
+        *("fraction-refused", "fraction-rounded", "gpu-memory-refused", "min-member-refused"),
+        *("name-refused", "node-unknown", "not-a-list", "not-a-mapping", "not-text"),
+        *("nvfractions-refused", "preemptibility-unknown", "quantity-refused", "queue-cycle"),
+        *("queue-not-leaf", "queue-parent-unknown", "queue-quantity", "queue-unknown"),
+        *("queue-without-parent", "ray-num-gpus", "scheduler-other", "value-refused"),
+        *("queue-overruled", "zenml-value", "claim-queue", "name-twice"),
+    )
+)
+"""Codes about a value; the value is not known yet if it has a placeholder."""
+_OF_ARGO = "Argo refuses parameters in resources: use podSpecPatch"
+
+
+def without_unfilled(found: Iterable[Finding], manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    """The findings without those about values that another program fills in.
+
+    Argo is an exception: it refuses parameters where Kubernetes has a quantity.
+    """
+    is_argos = kinds.known(text_of(manifest.get("kind"))).group == "argoproj.io"
+    for each in found:
+        unknown = each.code in _OF_VALUES and placeholder_in(_value(manifest, each.at))
+        if not unknown:
+            yield each
+        elif is_argos and each.code == "quantity-refused" and unknown.startswith("{{"):
+            yield replace(each, fix=_OF_ARGO)
+
+
+# ---- defaults ------------------------------------------------------------------------------------
+
+_WITH_DEFAULT = re.compile(r"\$\{\w+:?[-=]([^}]*)\}")
+_PARAMETER = re.compile(r"\{\{\s*=?\s*((?:inputs|workflow)\.parameters\.[\w-]+)\s*\}\}")
+
+
+def with_defaults(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The manifest with the defaults of its parameters: of Argo's, and those of ${NAME:-default}.
+
+    The same object if it has none.
+    """
+    written = str(manifest) if first_placeholder(manifest) else ""
+    if not (_WITH_DEFAULT.search(written) or _PARAMETER.search(written)):
+        return manifest
+    described = kinds.known(text_of(manifest.get("kind"))).pods
+    where = described[0].path.split(".")[:-1] if described else []
+    given = _parameters(at(manifest, *where, "arguments"), "workflow")
+    replaced: Mapping[str, Any] = _replaced(manifest, given)
+    return manifest if replaced == manifest else replaced
+
+
+def _parameters(arguments: object, prefix: str) -> dict[str, str]:
+    return {
+        f"{prefix}.parameters.{each.get('name')}": value
+        for each in objects(at(arguments, "parameters"))
+        if isinstance(value := each.get("value", each.get("default")), str)
+    }
+
+
+def _replaced(value: Any, known: Mapping[str, str]) -> Any:
+    if isinstance(value, Mapping):
+        own = {**known, **_parameters(value.get("inputs"), "inputs")}
+        return {key: _replaced(each, own) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_replaced(each, known) for each in value]
+    if not isinstance(value, str):
+        return value
+    if found := _PARAMETER.fullmatch(value):
+        return known.get(found[1], value)
+    return _WITH_DEFAULT.sub(lambda found: found[1], value)
+
+
+def about_defaults(found: Iterable[Finding], manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    """The findings with advice about the default, where the manifest has a parameter."""
+    for each in found:
+        parameter = placeholder_in(_value(manifest, each.at)) if each.code in _OF_VALUES else ""
+        if parameter:
+            yield replace(each, fix=f"{each.fix}, as the default of {parameter}", edit=None)
+        else:
+            yield each
+
+
+def _value(manifest: object, path: Path) -> object:
+    for step in path:
+        if isinstance(manifest, Mapping) and step in manifest:
+            manifest = manifest[step]
+        elif isinstance(manifest, list) and isinstance(step, int) and step < len(manifest):
+            manifest = manifest[step]
+        else:
+            return None
+    return manifest
+
+
+def filled(value: Any) -> Any:
+    """The value without the entries that another program fills in."""
+    if isinstance(value, Mapping):
+        return {key: filled(each) for key, each in value.items() if not placeholder_in(each)}
+    if isinstance(value, list):
+        return [filled(each) for each in value if not placeholder_in(each)]
+    return value
+
+
+_NOT_READ = frozenset(
+    (
+        *("command", "args", "env", "data", "stringData", "source", "script", "steps", "dag"),
+        *("arguments", "parameters", "inputs", "outputs", "params", "status", "message"),
+    )
+)
+"""Fields that lint does not read, or that have to contain placeholders."""
+
+
+def first_placeholder(value: object) -> str:
+    """A placeholder of the values that lint reads; "" if there is none."""
+    if isinstance(value, Mapping):
+        inner: Iterable[Any] = (each for key, each in value.items() if key not in _NOT_READ)
+    else:
+        inner = value if isinstance(value, list) else ()
+    own = placeholder_in(value)
+    return own or next((found for each in inner if (found := first_placeholder(each))), "")
