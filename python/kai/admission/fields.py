@@ -206,9 +206,9 @@ def of_manifest(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Fi
             yield from _typed("Pod", pod.metadata, "ObjectMeta", pod.metadata_at)
 
 
-def of_pod_spec(spec: object) -> Iterator[Finding]:
+def of_pod_spec(spec: object, where: Path = ("spec",)) -> Iterator[Finding]:
     """Warns about unknown fields of a pod's spec."""
-    yield from _typed("Pod", spec, "PodSpec", ("spec",))
+    yield from _typed("Pod", spec, "PodSpec", where)
 
 
 @cache

@@ -123,8 +123,12 @@ def _found(value: Any, where: Path, kind: str) -> Iterator[Pod]:
             spec = mapping(at(value, "spec", "podSpec"))
             yield _inline(value, where, spec, (*where, "spec", "podSpec"))
             return
-        if kind == "InferenceService" and where[:1] == ("spec",) and _serves(value):
+        if kind == "InferenceService" and where[:1] == ("spec",) and _serves(value, where):
             yield _inline(value, where, value, where)
+            return
+        if kind == "TrainJob" and _is_patch(value, where):
+            template = _template(value, where, mapping(value["spec"]), (*where, "spec"), own=False)
+            yield replace(template, scheduler=template.scheduler or None)  # the runtime names it
             return
         if kind == "DynamoGraphDeployment" and where[:-1] == ("spec", "services"):
             yield _of_dynamo(value, where)
@@ -149,7 +153,17 @@ def _is_template(value: Mapping[str, Any], kind: str, where: Path) -> bool:
     )
 
 
-def _serves(value: Mapping[str, Any]) -> bool:
+def _is_patch(value: Mapping[str, Any], where: Path) -> bool:
+    """Whether a TrainJob changes the pod template of its runtime here."""
+    spec = value.get("spec")
+    if not isinstance(spec, Mapping) or "template" in spec or "replicatedJobs" in spec:
+        return False
+    return "template" in where[-1:] or where[-2:-1] == ("podTemplateOverrides",)
+
+
+def _serves(value: Mapping[str, Any], where: Path) -> bool:
+    if where[1:] in (("predictor",), ("transformer",), ("explainer",)):
+        return True
     return isinstance(value.get("containers"), list) or isinstance(value.get("model"), Mapping)
 
 

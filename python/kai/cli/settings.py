@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kai.cli.adding import added, flag, with_default
 from kai.cli.failures import DONE, print_error
 from kai.engine.frozen import thawed
+from kai.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from kai.settings import PodRequest
 
 # Arguments of PodRequest, in the order of the help. PodRequest checks their values.
 _TEXTS = {
@@ -151,22 +156,28 @@ def command(
     The request is checked first. Standard output has only the settings; warnings
     and settings that the orchestrator cannot express go to standard error.
     """
-    from kai.integrations.registry import builder_for
-    from kai.settings import PodRequest
+    from kai.integrations.registry import builder_for, orchestrator_of
 
-    request = PodRequest(**_arguments(given))
+    orchestrator = orchestrator_of(orchestrator)
     build = builder_for(orchestrator)
+    words = _Words(build)
+    request = _request(given, words)
     own = {name: _value(text) for name, text in _pairs("set", options).items()}
     try:
         built = build(request, as_native=False, strict=strict, **own)
+    except InvalidRequestError as error:
+        raise words.of(error) from None
     except TypeError as error:
-        if own and "keyword argument" in str(error):
-            raise click.UsageError(f"--set: {error}") from None
+        wrong = next((each for each in own if f"keyword argument '{each}'" in str(error)), None)
+        if wrong is not None:
+            known = ", ".join(sorted(words.own))
+            hint = f"; its options are {known}" if known else ""
+            raise click.UsageError(f"--set: {orchestrator} has no option {wrong}{hint}") from None
         raise
     for warning in built.warnings:
-        print_error(warning)
+        print_error(words.said(warning))
     for each in built.unsupported:
-        print_error(f"{orchestrator} cannot express {each}")
+        print_error(words.said(f"{orchestrator} cannot express {each}"))
     if built.cluster_objects and shown is None:
         count = len(built.cluster_objects)
         print_error(
@@ -183,6 +194,77 @@ def command(
     }
     _write(thawed(parts if shown == "all" else parts[shown or "settings"]), form, shown)
     return DONE
+
+
+def _request(given: Mapping[str, Any], words: _Words) -> PodRequest:
+    from kai.settings import PodRequest
+
+    try:
+        return PodRequest(**_arguments(given))
+    except InvalidRequestError as error:
+        raise words.of(error) from None
+
+
+class _Words:
+    """Sentences about arguments of Python, in the options of this command.
+
+    build: its other arguments are given with --set.
+    """
+
+    def __init__(self, build: Callable[..., Any]) -> None:
+        import inspect
+
+        names = {*_TEXTS, *_NUMBERS, *_FLAGS, *_EITHER, "framework", "toleration"}
+        self._options = {name: _flag(name) for name in names}
+        self._options |= {_MAPPING_OF.get(name, name): _flag(name) for name in _PAIRS}
+        self._options |= {"tolerations": "--toleration", "frameworks": "--framework"}
+        own = set(inspect.signature(build).parameters) - {"request", "as_native", "strict"}
+        self.own = own - self._options.keys()
+
+    def of(self, error: InvalidRequestError) -> InvalidRequestError:
+        return InvalidRequestError(self.said(str(error)))
+
+    def said(self, sentence: str) -> str:
+        """
+        >>> _Words(lambda request, *, name=None: None).said("devices=2 needs more: write name=")
+        '--devices 2 needs more: write --set name='
+        """
+        sentence = _ENTRY.sub(self._entry, sentence)
+        sentence = _ASSIGNED.sub(self._assigned, sentence)
+        sentence = _NAMED.sub(self._named, sentence)
+        return sentence.replace("cluster_objects", "--cluster-objects")
+
+    def _entry(self, found: re.Match[str]) -> str:
+        """node_selector['zone']='a', framework_versions={'torch': '2.10'}"""
+        option = self._options.get(found["name"])
+        key, value = found["key"] or found["key2"], found["value"] or found["value2"] or "..."
+        return found[0] if option is None else f"{option} {key}={value}"
+
+    def _assigned(self, found: re.Match[str]) -> str:
+        name, value = found["name"], found["value"].strip("'\"")
+        if name in self.own and found.string[: found.start()].endswith("write "):
+            return f"--set {name}={value}"
+        option = self._options.get(name)
+        if option is None:
+            return found[0]
+        if value in ("True", "False"):
+            return option if value == "True" else f"--no-{option.removeprefix('--')}"
+        return f"{option} {value}".rstrip()
+
+    def _named(self, found: re.Match[str]) -> str:
+        option = self._options.get(found["name"] or found["name2"])
+        return found[0] if option is None else f"{found['before'] or ''}{option}"
+
+
+_ENTRY = re.compile(
+    r"\b(?P<name>[a-z_]+)(?:\['(?P<key>[^']+)'\](?:='(?P<value>[^']*)')?"
+    r"|=\{'(?P<key2>[^']+)': '(?P<value2>[^']*)'\})"
+)
+_ASSIGNED = re.compile(r"(?<![\w.@-])(?P<name>[a-z_]+)=(?P<value>'[^']*'|\[[^]]*\]|[^\s,;:)]*)")
+_NAMED = re.compile(
+    r"(?P<before>^|cannot express |: )(?P<name>[a-z_]+)(?= is | '|: )|"
+    r"(?P<before2>)(?<![\w.@'\"=-])(?P<name2>[a-z]+(?:_[a-z]+)+)(?![\w=.\[(])"
+)
 
 
 # ---- the request ---------------------------------------------------------------------------------

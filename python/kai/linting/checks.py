@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from kai import admission
@@ -13,15 +14,15 @@ from kai.admission.queue_tree import Queues, check_queue_object
 from kai.api import defaults, keys, kinds
 from kai.api.reading import at, labels_of, mapping, text
 from kai.errors import InvalidRequestError
-from kai.linting import duplicates, groups, ignored, reader, templates, zenml
+from kai.linting import duplicates, groups, ignored, reader, settings_files, templates, zenml
 from kai.linting.given import NOTHING, Given
 from kai.settings import Built
 from kai.settings.native import to_plain
 
 _DEEPEST = 200  # as in files
 _HINT = (
-    "give a Kubernetes manifest (with a kind), a list of manifests, ZenML settings, or the result"
-    " of a builder of kai.integrations"
+    "give a Kubernetes manifest (with a kind), a list of manifests, settings of an orchestrator as"
+    " kai settings prints them, or the result of a builder of kai.integrations"
 )
 
 
@@ -35,7 +36,8 @@ def lint(
     """Finds what KAI or ZenML would refuse or silently ignore; returns [] if there is nothing.
 
     The argument is a manifest of any kind with pods, a Queue, a list of these, a compiled KFP
-    pipeline, ZenML settings (of a step, a component or a pod), or a `Built`. queues: manifests of
+    pipeline, settings of an orchestrator as `kai settings` prints them, ZenML settings (of a run, a
+    step, a component or a pod), or a `Built`. queues: manifests of
     *all* queues of the cluster; without it, Queue objects in the argument count as some of them.
     Raises InvalidRequestError for anything else.
 
@@ -81,12 +83,31 @@ def objects_in(value: Any, prefix: Path = ()) -> Iterator[tuple[Path, Mapping[st
     elif (items := kinds.items_of(value)) is not None:
         for index, each in enumerate(items):
             yield from objects_in(each, (*prefix, "items", index))
+    elif "kind" not in value and (inside := list(_inside(value))):
+        yield from ((((*prefix, *path), each)) for path, each in inside)
     elif "kind" in value or zenml.is_settings(value) or is_pipeline(value):
         yield prefix, value
-    elif isinstance(at(value, "spec", "containers"), list):
-        yield prefix, value  # a single pod template
+    elif _is_pod(value):
+        yield prefix, value
     else:
         raise InvalidRequestError(f"this object cannot be checked: {_HINT}")
+
+
+def _is_pod(value: Mapping[str, Any]) -> bool:
+    """Whether this is a single pod template."""
+    return isinstance(at(value, "spec", "containers"), list)
+
+
+def _inside(value: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """The settings and manifests in a file of settings."""
+    if places := list(zenml.places(value)):
+        yield from ((path, mapping(at(value, *path))) for path in places)
+        return
+    if is_pipeline(value) or zenml.is_settings(value) or _is_pod(value):
+        return
+    yield from settings_files.manifests_in(value)
+    if settings_files.is_settings(value):
+        yield (), value
 
 
 def is_pipeline(value: Mapping[str, Any]) -> bool:
@@ -131,6 +152,8 @@ def check(
     written, manifest = manifest, templates.with_defaults(manifest)
     if zenml.is_settings(manifest):
         found = list(zenml.check(manifest))
+    elif "kind" not in manifest and settings_files.is_settings(manifest) and not _is_pod(manifest):
+        found = list(settings_files.check(manifest, scheduler_name, queue_label_key))
     elif manifest.get("kind") == "Queue":
         is_kais = _is_of(manifest, keys.SCHEDULING_GROUP)
         found = list(shape.check_texts(mapping(manifest.get("metadata")), ("metadata",)))
@@ -150,6 +173,8 @@ def check(
     if manifest is not written:
         found = list(templates.about_defaults(found, written))
     name = groups.name_of(manifest)
+    if not name and any(isinstance(step, str) and step != "items" for step in prefix):
+        found = [replace(each, path=dotted((*prefix, *each.at))) for each in found]
     return [each.inside(prefix, name) for each in found]
 
 

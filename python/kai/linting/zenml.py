@@ -10,7 +10,7 @@ from kai.admission import gpus, keys_of, shape
 from kai.admission.finding import Finding, Path, error, warning
 from kai.admission.pods import Container, Pod
 from kai.api import keys
-from kai.api.reading import mapping, text
+from kai.api.reading import at, mapping, text
 from kai.linting import groups
 
 POD_FIELDS = (
@@ -50,6 +50,16 @@ def is_settings(value: Mapping[str, Any]) -> bool:
     return "kind" not in value and any(
         key in _SIGNS or _component(key) or key == "docker" for key in value
     )
+
+
+def places(configuration: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Where a run configuration (zenml pipeline run -c) has settings."""
+    if "kind" in configuration or is_settings(configuration):
+        return
+    steps = mapping(configuration.get("steps"))
+    for path in (("settings",), *(("steps", str(name), "settings") for name in steps)):
+        if is_settings(mapping(at(configuration, *path))):
+            yield path
 
 
 def _component(key: str) -> bool:

@@ -99,7 +99,7 @@ def test_cluster_objects_are_printed_for_an_administrator(run: Run) -> None:
 def test_strict_fails_for_unsupported_settings(run: Run) -> None:
     topology = ("--topology", "t", "--required-level", "rack")
     done = run(*HALF, *topology)
-    assert (done.status, "zenml cannot express topology" in done.err) == (0, True)
+    assert (done.status, "zenml cannot express --topology" in done.err) == (0, True)
     done = run(*HALF, *topology, "--strict")
     assert (done.status, done.out) == (2, "")
 
@@ -114,7 +114,7 @@ def test_options_of_a_builder_are_checked(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--gpu-fraction", "1.5"), "devices=2"),
+        (("--gpu-fraction", "1.5"), "--devices 2"),
         (("--gpus", "half"), "is not a whole number"),
         (("--env", "A"), "write it as KEY=VALUE"),
         (("--queue", "a b"), "63 letters"),
@@ -150,3 +150,69 @@ def test_settings_import_no_heavy_modules() -> None:
     )  # fmt: skip
     loaded = ast.literal_eval(done.stderr.splitlines()[-1])
     assert set(loaded) <= {"inspect"}  # which click itself imports
+
+
+# ---- names and words -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "orchestrator"),
+    [
+        ("k8s", "kubernetes"),
+        ("hera", "argo"),
+        ("pytorchjob", "training-operator"),
+        ("PyTorchJob", "training-operator"),
+        ("kubeflow-pipelines", "kfp"),
+        ("lws", "leaderworkerset"),
+        ("KFP", "kfp"),
+    ],
+)
+def test_other_names_of_an_orchestrator(run: Run, name: str, orchestrator: str) -> None:
+    options = ("--queue", "test", "--gpu-fraction", "0.5")
+    done = run("settings", "-o", name, *options)
+    assert (done.status, done.out) == (0, run("settings", "-o", orchestrator, *options).out)
+
+
+def test_a_name_of_several_orchestrators(run: Run) -> None:
+    done = run("settings", "-o", "kubeflow", "--queue", "test")
+    assert (done.status, done.err) == (
+        2,
+        "kai: orchestrator is 'kubeflow', which is several: write kfp (Kubeflow Pipelines), trainer"
+        " (TrainJob) or training-operator (PyTorchJob)\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            ("--gpu-fraction", "1.5"),
+            "write --devices 2, --gpu-fraction 0.75 for a part of each of 2 GPUs",
+        ),
+        (("--gpu-fraction", "half"), "--gpu-fraction is 'half': write a number"),
+        (("--gpus", "1", "--gpu-fraction", "0.5"), "--gpus 1 and --gpu-fraction 0.5 exclude each"),
+        (("--devices", "2"), "--devices 2 needs --gpu-fraction or --gpu-memory: for whole GPUs"),
+        (("--required-level", "rack"), "write --topology with the name of the Topology"),
+        (("--mps",), "--mps needs --gpu-fraction or --gpu-memory"),
+        (
+            ("--gpu-fraction", "0.5", "--framework", "torch"),
+            "for 2.10 and later write --framework-version torch=2.10",
+        ),
+        (("--gang-min", "2"), "kfp cannot express --gang-min: each task"),
+        (("--node-pool", "p"), "write --platform (gke, eks, aks), or the label itself in --node-"),
+    ],
+)
+def test_advice_has_the_words_of_the_command_line(
+    run: Run, options: tuple[str, ...], sentence: str
+) -> None:
+    done = run("settings", "-o", "kfp", "--queue", "test", *options)
+    assert sentence in done.err
+    assert "=" not in done.err.replace("torch=2.10", "")
+
+
+def test_options_of_a_builder_are_set(run: Run) -> None:
+    assert "write --set repository_uri=" in run("settings", "-o", "mlflow", "--queue", "x").err
+    done = run("settings", "-o", "mlflow", "--queue", "x", "--set", "repo=1")
+    assert done.status == 2
+    assert "--set: mlflow has no option repo; its options are " in done.err
+    assert "repository_uri" in done.err
