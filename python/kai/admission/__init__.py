@@ -12,11 +12,12 @@ from typing import Any
 
 from kai.admission import fields, gpus, keys_of, shape
 from kai.admission.finding import Finding, refusal
-from kai.admission.naming import name_refusals, same_name
+from kai.admission.naming import name_refusals, same_name, unknown_kind, without_name
 from kai.admission.pod_groups import pod_group_refusals
 from kai.admission.pods import Pod
 from kai.admission.queues import queue_refusals
 from kai.admission.topologies import topology_refusals
+from kai.admission.workloads import workload_refusals
 from kai.api import keys, quantities
 from kai.api.reading import at, labels_of, mapping
 from kai.api.rules import written
@@ -32,6 +33,9 @@ __all__ = [
     "refusals",
     "same_name",
     "topology_refusals",
+    "unknown_kind",
+    "without_name",
+    "workload_refusals",
 ]
 
 

@@ -193,7 +193,7 @@ def of_manifest(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Fi
         yield from _nearly(kind, manifest.get("spec"), _OF_OTHERS[kind], ("spec",))
     elif kind in _NO_TEMPLATE:
         for path, wrong in _NO_TEMPLATE[kind].items():
-            for where, fields in _found_at(manifest, path.split(".")):
+            for where, fields in found_at(manifest, path.split(".")):
                 for name in (each for each in wrong if each in fields):
                     message = f"{kind} has no field {name} here: the API server drops it"
                     yield warning("field-unknown", (*where, name), message, wrong[name])
@@ -248,18 +248,18 @@ def _nearly(kind: str, value: object, known: Fields, where: Path) -> Iterator[Fi
                 yield _unknown(kind, field, known, here)
 
 
-def _found_at(
+def found_at(
     value: object, path: Sequence[str], where: Path = ()
 ) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """The mappings at a path; the items of a list are each at the path of the list."""
     if isinstance(value, list):
         for index, each in enumerate(value):
-            yield from _found_at(each, path, (*where, index))
+            yield from found_at(each, path, (*where, index))
     elif isinstance(value, Mapping) and not path:
         yield where, value
     elif isinstance(value, Mapping):
         for key in value if path[0] == _ANY else path[:1]:
-            yield from _found_at(value.get(key), path[1:], (*where, key))
+            yield from found_at(value.get(key), path[1:], (*where, key))
 
 
 _SHORT = 12  # a sentence lists at most this many names

@@ -1,7 +1,8 @@
-"""Checks of the names of objects, which the API server requires to be DNS names."""
+"""Checks of the names of objects, which the API server requires to be DNS names, and of kinds."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -29,6 +30,44 @@ def name_refusals(manifest: Mapping[str, Any]) -> Iterator[Finding]:
     if space and kind not in kinds.CLUSTER_SCOPED and (problem := problem_of_label(space)):
         fix = f"write a name of up to {LONGEST_LABEL} characters, such as team-a"
         yield refusal("name-refused", ("metadata", "namespace"), problem, fix)
+
+
+def without_name(manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    """An object of a kind that plans read, without metadata or a name."""
+    row = kinds.row_of_manifest(manifest)
+    if row is None or not row.read:
+        return
+    metadata = manifest.get("metadata")
+    if not isinstance(metadata, Mapping):
+        yield refusal("name-refused", ("metadata",), "metadata is missing", "write metadata.name")
+        return
+    for member in ("name", "namespace"):
+        value = metadata.get(member)
+        if value and not isinstance(value, str):
+            if member == "namespace" and text(manifest.get("kind")) in kinds.CLUSTER_SCOPED:
+                continue
+            yield refusal(
+                "name-refused", ("metadata", member), f"metadata.{member} is not a text",
+                'write it in quotes, such as "train-1"',
+            )  # fmt: skip
+    start = metadata.get("generateName")
+    if not metadata.get("name") and not (isinstance(start, str) and start.rstrip("-")):
+        fix = "write the name of the object"
+        yield refusal("name-refused", ("metadata",), "metadata.name is missing", fix)
+
+
+def unknown_kind(manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    """A kind that a group of Kubernetes or KAI does not have, and so is misspelt."""
+    kind, version = text(manifest.get("kind")), manifest.get("apiVersion")
+    group = kinds.group_of(version) if isinstance(version, str) else None
+    if not kind or kind in kinds.KINDS:
+        return
+    if group is not None and group not in kinds.WHOLE_GROUPS:
+        return
+    known = [name for name, row in kinds.KINDS.items() if row.group in kinds.WHOLE_GROUPS]
+    close = difflib.get_close_matches(kind, known, n=1)
+    fix = f"did you mean {close[0]}?" if close else "write another kind"
+    yield refusal("kind-unknown", ("kind",), f"{kind} is not a kind of Kubernetes", fix)
 
 
 def same_name(number: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kai import admission
 from kai.admission import fields, gpus, keys_of, pod_groups, shape
-from kai.admission.finding import Finding, Path, dotted
+from kai.admission.finding import Finding, Path, dotted, refusal
 from kai.admission.pods import Pod, pods_in
 from kai.admission.queue_tree import Queues, check_queue_object
 from kai.api import defaults, keys, kinds
@@ -87,7 +87,7 @@ def objects_in(value: Any, prefix: Path = ()) -> Iterator[tuple[Path, Mapping[st
         yield from ((((*prefix, *path), each)) for path, each in inside)
     elif "kind" in value or zenml.is_settings(value) or is_pipeline(value):
         yield prefix, value
-    elif _is_pod(value):
+    elif _is_pod(value) or "apiVersion" in value:
         yield prefix, value
     else:
         raise InvalidRequestError(f"this object cannot be checked: {_HINT}")
@@ -166,6 +166,7 @@ def check(
         found += given.devices.check_place(manifest)
         found += _beside(manifest, given, scheduler_name, queue_label_key)
     found += admission.name_refusals(manifest)
+    found += _refused_as_a_whole(manifest)
     if not any(each.refused for each in found):
         known_values = templates.filled(manifest)
         found += reader.check(known_values, pods_in(known_values))
@@ -176,6 +177,29 @@ def check(
     if not name and any(isinstance(step, str) and step != "items" for step in prefix):
         found = [replace(each, path=dotted((*prefix, *each.at))) for each in found]
     return [each.inside(prefix, name) for each in found]
+
+
+def _refused_as_a_whole(manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    """Kinds, names and pods without which plans leave an object out."""
+    if "apiVersion" in manifest and not text(manifest.get("kind")):
+        yield refusal("kind-unknown", ("kind",), "kind is missing", "write the kind of the object")
+        return
+    if isinstance(manifest.get("apiVersion"), str):
+        yield from admission.unknown_kind(manifest)
+    row = kinds.known(text(manifest.get("kind")))
+    has_pods = bool(row.pods) or row.makes_pods is not None
+    is_named = any(name in mapping(manifest.get("metadata")) for name in ("name", "generateName"))
+    if is_named or not has_pods or _has_images(manifest):
+        yield from admission.workload_refusals(manifest)
+    # Settings that are merged into a manifest have metadata without a name.
+    if is_named or not has_pods or not isinstance(manifest.get("metadata", {}), Mapping):
+        yield from admission.without_name(manifest)
+
+
+def _has_images(manifest: Mapping[str, Any]) -> bool:
+    """Whether the containers have images, so that this is a whole manifest."""
+    containers = [each for pod in pods_in(manifest) for each in pod.containers]
+    return bool(containers) and all("image" in each.fields for each in containers)
 
 
 def _beside(

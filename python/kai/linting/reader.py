@@ -73,12 +73,9 @@ def _same(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 _ALONE: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
+    **dict.fromkeys(kinds.LISTS, _same),
     "Node": _node,
-    "Pod": _same,
-    "PodGroup": _same,
-    "PriorityClass": _same,
     "Queue": _queue,
-    "Topology": _same,
 }
 """The kinds whose objects can be read without others, and what the reader gets of each."""
 

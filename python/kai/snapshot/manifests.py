@@ -330,6 +330,8 @@ def _add_root_certificates(
 
 
 def _node(node: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(node.get("status"), (Mapping, type(None))):
+        return dict(node)  # the reader refuses it
     metadata, status = dict(node["metadata"]), dict(mapping(node.get("status")))
     held = status.get("allocatable")
     if held is None:
@@ -337,7 +339,7 @@ def _node(node: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(held, Mapping):
         held = {keys.PODS: "110", **held}
     status["allocatable"] = held
-    if not status.get("conditions"):
+    if status.get("conditions") in (None, []):
         status["conditions"] = [{"type": "Ready", "status": "True"}]
     if isinstance(metadata.get("labels") or {}, Mapping):
         # The kubelet sets this label on every node, and spreading over hosts needs it.
@@ -468,7 +470,7 @@ def _sensible(
 
 def _pod(pod: Mapping[str, Any]) -> dict[str, Any]:
     spec, status = dict(pod["spec"]), pod.get("status")
-    if not spec.get("schedulerName"):
+    if spec.get("schedulerName") in (None, ""):
         # Saved pods name their scheduler, "default-scheduler"; a pod without a name is ours.
         spec["schedulerName"] = keys.SCHEDULER_NAME
     for containers in ("containers", "initContainers"):
@@ -547,7 +549,7 @@ def _with_uid(kind: str, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     Pods and groups of equal age are scheduled in the order of their uids.
     """
     metadata = manifest["metadata"]
-    if metadata.get("uid"):
+    if metadata.get("uid") not in (None, ""):
         return manifest
     name = kinds.full_name(manifest, cluster_scoped=kind in kinds.CLUSTER_SCOPED)
     uid = f"{kind}/" + _NUMBER.sub(lambda number: number.group().zfill(8), name)
