@@ -79,7 +79,7 @@ def _has_placeholder(value: Any) -> bool:
 def disagreement(manifest: Manifest) -> str:
     """Why lint and the plan disagree; "" if they agree, and "?" without a reason."""
     problems = left_out(manifest)
-    refused = [each for each in lint(manifest) if each.refused]
+    refused = [each for each in lint(manifest) if each.refused or each.code == "queue-cycle"]
     if bool(problems) == bool(refused):
         return ""
     if refused:

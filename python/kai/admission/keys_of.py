@@ -58,17 +58,25 @@ def misplaced(key: str, part: str) -> str:
 
 
 def check(
-    metadata: Mapping[str, Any], where: Path, owner: Owner = "other", *, has_gpu: bool = True
+    metadata: Mapping[str, Any],
+    where: Path,
+    owner: Owner = "other",
+    *,
+    has_gpu: bool = True,
+    template: str = "",
 ) -> Iterator[Finding]:
     """Warns about keys of labels and annotations that resemble a key of KAI, and about values that
     are not among those that a key has.
 
     has_gpu: the pods request a GPU, so other keys about GPUs may be meant for other programs.
+    template: the path of the annotations of a workload's pods.
     """
     for part in ("labels", "annotations"):
         for key, value in mapping(metadata.get(part)).items():
             here = (*where, part, str(key))
-            yield from unknown(str(key), value, here, owner, has_gpu=has_gpu)
+            yield from unknown(
+                str(key), value, here, owner, has_gpu=has_gpu, template=template
+            )
             yield from _ignored_value(str(key), value, here, owner)
 
 
@@ -95,7 +103,13 @@ def _ignored_value(key: str, value: object, where: Path, owner: Owner) -> Iterat
 
 
 def unknown(
-    key: str, value: object, where: Path, owner: Owner = "other", *, has_gpu: bool = True
+    key: str,
+    value: object,
+    where: Path,
+    owner: Owner = "other",
+    *,
+    has_gpu: bool = True,
+    template: str = "",
 ) -> Iterator[Finding]:
     """Warns about a key if it resembles a key of KAI; `where` ends in labels or annotations, and
     the key."""
@@ -112,7 +126,7 @@ def unknown(
     if other_value:
         fix += f' write it with the value "{other_value}"'
     if is_gpu and owner == "workload":
-        fix += " KAI reads it from pods"
+        fix += " KAI reads it from pods" + (f": move it to {template}" if template else "")
     elif where[-2] != part:
         fix += f" it belongs in {part}"
     is_certain = (

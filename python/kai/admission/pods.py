@@ -233,7 +233,7 @@ def _of_dynamo(service: Mapping[str, Any], where: Path) -> Pod:
         at=where,
         metadata_at=(*where, "extraPodMetadata"),
         metadata=mapping(service.get("extraPodMetadata")),
-        scheduler=None,  # the operator sets it
+        scheduler=text(spec.get("schedulerName")) or None,  # the operator sets it
         scheduler_at=(*where, "extraPodSpec", "schedulerName"),
         containers=[main, extra],
     )

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from kai.admission import misspelt
-from kai.admission.finding import Edit, Finding, Path, refusal
+from kai.admission.finding import Edit, Finding, Path, dotted, refusal
 from kai.admission.pods import Container, Pod, place_of
 from kai.api import keys, quantities
 from kai.api.reading import mapping
@@ -59,14 +59,16 @@ def check(pod: Pod) -> Iterator[Finding]:
                 )
     is_sharing = any(key in pod.annotations for key in SHARES)
     for container in (*pod.containers, *pod.init_containers):
-        yield from _resources(container, is_sharing=is_sharing)
+        yield from _resources(container, (*pod.metadata_at, "annotations"), is_sharing=is_sharing)
 
 
 SHARES = (keys.GPU_FRACTION_ANNOTATION, keys.GPU_MEMORY_ANNOTATION)
 """The annotations that request a part of a GPU."""
 
 
-def _resources(container: Container, *, is_sharing: bool) -> Iterator[Finding]:
+def _resources(
+    container: Container, annotations_at: Path, *, is_sharing: bool
+) -> Iterator[Finding]:
     here: Path = (*container.at, "resources")
     resources = container.fields.get("resources")
     if resources is not None and not isinstance(resources, Mapping):
@@ -85,10 +87,10 @@ def _resources(container: Container, *, is_sharing: bool) -> Iterator[Finding]:
                 fix = "write a quantity, such as 2, 500m or 16Gi"
                 share = misspelt.part_of(str(amount)) if name == keys.NVIDIA_GPU else None
                 if share is not None and not is_sharing:
-                    fix = f"{share_for(share)} instead"
+                    fix = f"{share_for(share)} instead, in {dotted(annotations_at)}"
                 yield refusal("quantity-refused", where, message, fix)
             elif is_extended(name) and not (is_sharing and is_gpu_resource(name)):
-                yield from _whole(name, amount, where)
+                yield from _whole(name, amount, where, annotations_at)
 
 
 def is_extended(name: str) -> bool:
@@ -97,7 +99,9 @@ def is_extended(name: str) -> bool:
     return bool(slash) and not prefix.startswith("requests.") and prefix != "kubernetes.io"
 
 
-def _whole(name: str, amount: str | float, where: Path) -> Iterator[Finding]:
+def _whole(
+    name: str, amount: str | float, where: Path, annotations_at: Path
+) -> Iterator[Finding]:
     exact = quantities.parse(amount)
     if exact.denominator == 1:
         return
@@ -105,7 +109,7 @@ def _whole(name: str, amount: str | float, where: Path) -> Iterator[Finding]:
     fix = f"write a whole number, such as {math.ceil(exact)}"
     if name == keys.NVIDIA_GPU:
         message += f"; for a part of a GPU use the annotation {keys.GPU_FRACTION_ANNOTATION}"
-        fix = f"{share_for(exact)} instead"
+        fix = f"{share_for(exact)} instead, in {dotted(annotations_at)}"
     yield refusal("quantity-refused", where, message, fix)
 
 

@@ -261,6 +261,17 @@ def _workload(
             template=dotted((*_with_gpu(pods, kind).metadata_at, "annotations")),
             label_key=label_key,
         )
+    if owner_at:  # KAI reads no key of this object
+        yield from groups.check_keys(
+            mapping(manifest.get("metadata")),
+            ("metadata",),
+            kind=kind,
+            is_pod=False,
+            is_owner=False,
+            has_gpu=all(map(gpus.has_gpu, pods)),
+            template=dotted((*_with_gpu(pods, kind).metadata_at, "annotations")),
+            label_key=label_key,
+        )
     # The queue of an owned object is that of its owner, which is checked if it is in the input.
     has_owner = bool(at(manifest, "metadata", "ownerReferences"))
     for pod in pods:
@@ -301,9 +312,12 @@ def _is_of(manifest: Mapping[str, Any], group: str) -> bool:
 
 def _with_gpu(pods: list[Pod], kind: str) -> Pod:
     """The first pod that requests a GPU, otherwise the first that may need one."""
-    without = [tuple(each.path.split(".")) for each in kinds.known(kind).pods if not each.gpu]
-    able = [pod for pod in pods if pod.at not in without]
-    return next((pod for pod in pods if gpus.has_gpu(pod)), (able or pods)[0])
+    described = kinds.known(kind).pods
+    without = [tuple(each.path.split(".")) for each in described if not each.gpu]
+    roles = {role for each in described for role in each.no_gpu}
+    able = [pod for pod in pods if pod.at not in without and not roles.intersection(pod.at)]
+    named = [pod for pod in pods if any(key in pod.annotations for key in groups.POD_ONLY)]
+    return next((pod for pod in pods if gpus.has_gpu(pod)), (named or able or pods)[0])
 
 
 def _pod(

@@ -96,9 +96,11 @@ def check_keys(
     for key in labels:
         if message := keys_of.misplaced(key, "labels"):
             here = (*where, "labels", key)
-            yield error("annotation-as-label", here, message, "move it to annotations")
+            only_pods = key in POD_ONLY and not (is_pod or known.copies_metadata)
+            fix = f"move it to {(template if only_pods else '') or 'annotations'}"
+            yield error("annotation-as-label", here, message, fix)
     owner: keys_of.Owner = "pod" if is_pod or known.copies_metadata else "workload"
-    for found in keys_of.check(metadata, where, owner, has_gpu=has_gpu):
+    for found in keys_of.check(metadata, where, owner, has_gpu=has_gpu, template=template):
         if found.at[-1] not in (label_key, _OLD_MIN_MEMBER):
             yield found
     if is_owner or known.ray:

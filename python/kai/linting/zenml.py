@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kai.admission import gpus, keys_of, shape
+from kai.admission import gpus, shape
 from kai.admission.finding import Finding, Path, error, warning
 from kai.admission.pods import Container, Pod
 from kai.api import keys
@@ -119,7 +119,9 @@ def _of_pod(settings: Mapping[str, Any], where: Path) -> Iterator[Finding]:
     if pod.scheduler in ("", keys.SCHEDULER_NAME) or groups.wants_kai(pod, keys.SCHEDULER_NAME):
         yield from shape.check(pod)
         yield from gpus.check(pod)
-        yield from keys_of.check(settings, where, "pod", has_gpu=gpus.has_gpu(pod))
+        yield from groups.check_keys(
+            settings, where, kind="", is_pod=True, is_owner=True, has_gpu=gpus.has_gpu(pod)
+        )
     if gpus.shares(pod) and not pod.scheduler:
         yield error(
             "scheduler-missing",

@@ -13,6 +13,11 @@ from kai.admission import misspelt
 from kai.linting import Finding, lint
 
 QUEUE = {"kai.scheduler/queue": "default-queue"}
+ANNOTATIONS_OF_PODS = (
+    "metadata.annotations",
+    "spec.template.metadata.annotations",
+    "pod_settings.annotations",
+)
 GPU = {"limits": {"nvidia.com/gpu": 1}}
 FRACTION, MEMORY = "gpu-fraction", "gpu-memory"
 DEVICES, CONTAINER = "gpu-fraction-num-devices", "gpu-fraction-container-name"
@@ -295,7 +300,10 @@ def test_a_misspelt_key_in_the_wrong_place() -> None:
     on_the_job["metadata"]["annotations"] = {"gpu_fraction": "0.5"}
     finding = only(on_the_job)
     assert finding.message == "KAI does not know gpu_fraction: its pods get no GPU"
-    assert finding.fix == "did you mean gpu-fraction? KAI reads it from pods"
+    assert finding.fix == (
+        "did you mean gpu-fraction? KAI reads it from pods: move it to"
+        " spec.template.metadata.annotations"
+    )
 
 
 @pytest.mark.parametrize(
@@ -393,7 +401,9 @@ def test_a_part_of_a_gpu_as_a_limit(amount: Any, fix: str, part: str, form: Any)
     """The API server accepts only whole numbers, and the plan leaves the pod out."""
     manifest = form(pod(resources={part: {"nvidia.com/gpu": amount}}))
     finding = only(manifest)
-    assert (finding.code, finding.refused, finding.fix) == ("quantity-refused", True, fix)
+    advice, _, where = finding.fix.partition(", in ")
+    assert (finding.code, finding.refused, advice) == ("quantity-refused", True, fix)
+    assert where in ANNOTATIONS_OF_PODS
     if "kind" in manifest:
         [left_out] = kai.load(json.dumps(manifest).encode()).rejected
         assert left_out.message == finding.message
@@ -478,10 +488,12 @@ def test_a_part_of_a_gpu_in_other_words(value: str, form: Any) -> None:
     assert (finding.code, finding.fix) == ("fraction-refused", "write 0.5")
     assert finding.edit is not None and finding.edit.value == "0.5"
     asked = only(form(pod(resources={"limits": {"nvidia.com/gpu": value}})))
-    assert (asked.code, asked.fix) == (
+    fix, _, where = asked.fix.partition(", in ")
+    assert (asked.code, fix) == (
         "quantity-refused",
         'write the annotation gpu-fraction: "0.5" instead',
     )
+    assert where in ANNOTATIONS_OF_PODS
 
 
 def test_a_third_is_rounded_by_the_user() -> None:
