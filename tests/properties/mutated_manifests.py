@@ -156,7 +156,12 @@ def _bodies(random: Random) -> dict[str, tuple[str, Manifest]]:
         "Job": ("batch/v1", {"spec": job}),
         "CronJob": (
             "batch/v1",
-            {"spec": {"schedule": "0 * * * *", "jobTemplate": {"metadata": {"labels": dict(QUEUE)}, "spec": job}}},
+            {
+                "spec": {
+                    "schedule": "0 * * * *",
+                    "jobTemplate": {"metadata": {"labels": dict(QUEUE)}, "spec": job},
+                }
+            },
         ),
         "Deployment": (
             "apps/v1",
@@ -264,7 +269,11 @@ def _bodies(random: Random) -> dict[str, tuple[str, Manifest]]:
         "ResourceClaim": ("resource.k8s.io/v1", {"spec": {"devices": copy.deepcopy(DEVICES)}}),
         "DeviceClass": (
             "resource.k8s.io/v1",
-            {"spec": {"selectors": [{"cel": {"expression": "device.driver == 'gpu.example.com'"}}]}},
+            {
+                "spec": {
+                    "selectors": [{"cel": {"expression": "device.driver == 'gpu.example.com'"}}]
+                }
+            },
         ),
         "ResourceSlice": (
             "resource.k8s.io/v1",

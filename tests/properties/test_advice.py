@@ -169,8 +169,7 @@ def _move(value: Any, path: tuple[Any, ...], to: str, key: str) -> None:
         put(value, (*path[:-2], to), key, entry)
         return
     steps = tuple(
-        int(index) if index else name
-        for index, name in re.findall(r"\[(\d+)\]|([^.\[\]]+)", to)
+        int(index) if index else name for index, name in re.findall(r"\[(\d+)\]|([^.\[\]]+)", to)
     )
     put(value, steps, key, entry)
 

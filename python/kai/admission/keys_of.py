@@ -74,9 +74,7 @@ def check(
     for part in ("labels", "annotations"):
         for key, value in mapping(metadata.get(part)).items():
             here = (*where, part, str(key))
-            yield from unknown(
-                str(key), value, here, owner, has_gpu=has_gpu, template=template
-            )
+            yield from unknown(str(key), value, here, owner, has_gpu=has_gpu, template=template)
             yield from _ignored_value(str(key), value, here, owner)
 
 

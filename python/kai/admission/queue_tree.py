@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kai.admission import queues
@@ -16,18 +16,29 @@ from kai.api.reading import at, mapping, text
 @dataclass(frozen=True)
 class Queues:
     """The known queues of a cluster. complete: there are no others. given: not only those of `kai
-    install`, which a cluster has anyway; otherwise any name may be that of a queue.
+    install`, which a cluster has anyway; otherwise any name may be that of a queue. without_quota:
+    the resources of which a given queue has no quota.
     """
 
     parents: Mapping[str, str | None]
     complete: bool
     given: bool = True
+    without_quota: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @staticmethod
     def of(manifests: Iterable[Mapping[str, Any]], *, complete: bool) -> Queues:
-        found = _parents(each for each in manifests if each.get("kind") == "Queue")
+        given = [each for each in manifests if each.get("kind") == "Queue"]
+        found = _parents(given)
         installed = {} if complete else _parents(defaults.queues())
-        return Queues(installed | found, complete, given=bool(found))
+        without = {
+            text(at(each, "metadata", "name")): frozenset(
+                name
+                for name in queues.RESOURCES
+                if not at(each, "spec", "resources", name, "quota")
+            )
+            for each in given
+        }
+        return Queues(installed | found, complete, given=bool(found), without_quota=without)
 
     def has_children(self, name: str) -> bool:
         return name in self.parents.values()

@@ -99,9 +99,7 @@ def is_extended(name: str) -> bool:
     return bool(slash) and not prefix.startswith("requests.") and prefix != "kubernetes.io"
 
 
-def _whole(
-    name: str, amount: str | float, where: Path, annotations_at: Path
-) -> Iterator[Finding]:
+def _whole(name: str, amount: str | float, where: Path, annotations_at: Path) -> Iterator[Finding]:
     exact = quantities.parse(amount)
     if exact.denominator == 1:
         return

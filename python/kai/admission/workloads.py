@@ -81,7 +81,9 @@ def _templates(kind: str, workload: Mapping[str, Any]) -> Iterator[Finding]:
     roles = ("spec", "pytorchReplicaSpecs")
     if kind == "PyTorchJob" and not isinstance(at(workload, *roles), Mapping):
         message = f"{dotted(roles)} is missing, so kai cannot create its pods"
-        yield refusal("value-refused", roles, message, "write Master and Worker, each with a template")
+        yield refusal(
+            "value-refused", roles, message, "write Master and Worker, each with a template"
+        )
     for where in _template_places(kind, workload):
         inner: Any = at(workload, *map(str, where))
         if not isinstance(mapping(inner).get("spec"), Mapping):

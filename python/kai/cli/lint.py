@@ -78,12 +78,13 @@ def command(
 ) -> int:
     """Find settings that KAI would refuse or silently ignore.
 
-    FILE has Kubernetes manifests (any kind with pods, and queues), ZenML settings
-    or a compiled KFP pipeline, as YAML or JSON; "-" is standard input. In a
-    directory and its subdirectories, kai checks every .yaml, .yml and .json file
-    with such content; hidden files are skipped. The files may define some of the
-    cluster's queues; the file of --queues must define all of them. CODES are
-    codes of findings or their prefixes, separated by commas.
+    FILE has Kubernetes manifests (any kind with pods, and queues), settings of an
+    orchestrator as kai settings prints them, or a compiled KFP pipeline, as YAML
+    or JSON; "-" is standard input. In a directory and its subdirectories, kai
+    checks every .yaml, .yml and .json file with such content; hidden files and
+    templates of Helm are skipped. The files may define some of the cluster's
+    queues; the file of --queues must define all of them. CODES are codes of
+    findings or their prefixes, separated by commas.
 
     Exit status: 0: no errors; 1: errors (with --diff: there is something to
     change); 2: a file cannot be read.

@@ -41,7 +41,9 @@ OTHER_NAMES: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(("k8s", "pod", "kube"), "kubernetes"),
         **dict.fromkeys(("hera", "argo-workflows", "workflow"), "argo"),
         **dict.fromkeys(("kubeflow-pipelines", "pipelines"), "kfp"),
-        **dict.fromkeys(("pytorchjob", "pytorch", "kubeflow-training-operator"), "training-operator"),
+        **dict.fromkeys(
+            ("pytorchjob", "pytorch", "kubeflow-training-operator"), "training-operator"
+        ),
         **dict.fromkeys(("trainjob", "kubeflow-trainer"), "trainer"),
         **dict.fromkeys(("kuberay", "raycluster", "rayjob", "rayservice"), "ray"),
         **dict.fromkeys(("sparkapplication", "spark-operator"), "spark"),

@@ -164,7 +164,7 @@ def check(
     else:
         found = list(_workload(manifest, known, scheduler_name, queue_label_key))
         found += given.devices.check_place(manifest)
-        found += _beside(manifest, given, scheduler_name, queue_label_key)
+        found += _beside(manifest, given, known, scheduler_name, queue_label_key)
     found += admission.name_refusals(manifest)
     found += _refused_as_a_whole(manifest)
     if not any(each.refused for each in found):
@@ -203,15 +203,13 @@ def _has_images(manifest: Mapping[str, Any]) -> bool:
 
 
 def _beside(
-    manifest: Mapping[str, Any], given: Given, scheduler: str, label_key: str
+    manifest: Mapping[str, Any], given: Given, known: Queues, scheduler: str, label_key: str
 ) -> Iterator[Finding]:
     """What KAI ignores of the pods, and what does not fit the other objects of the input."""
     kind = text(manifest.get("kind"))
     owner = _owner(manifest)
     namespace = text(at(manifest, "metadata", "namespace"))
-    pods = [
-        pod for pod in pods_in(manifest) if groups.concerns_kai(manifest, [pod], scheduler)
-    ]
+    pods = [pod for pod in pods_in(manifest) if groups.concerns_kai(manifest, [pod], scheduler)]
     if pods and pods[0].at != ():
         yield from ignored.gangs(mapping(manifest.get("metadata")), ("metadata",), kind)
     for pod in pods:
@@ -223,10 +221,12 @@ def _beside(
         yield from ignored.gangs(own, pod.metadata_at, kind)
         if pod.spec.get("nodeName"):
             continue  # it runs, and has its claims
-        queue = labels_of(owner).get(label_key) or pod.labels.get(label_key)
-        yield from given.check_claims(
-            pod, namespace, text(queue) or defaults.DEFAULT_QUEUE, label_key
-        )
+        queue = text(labels_of(owner).get(label_key) or pod.labels.get(label_key))
+        queue = queue or defaults.DEFAULT_QUEUE
+        yield from given.check_claims(pod, namespace, queue, label_key)
+        if not at(manifest, "metadata", "ownerReferences"):
+            where: Path = (*pod.metadata_at, "labels")
+            yield from given.check_quota(pod, owner, kind, queue, known, where)
 
 
 def _owner(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -241,7 +241,7 @@ def _workload(
     kind = text(manifest.get("kind"))
     pods = list(pods_in(manifest))
     if not pods or not groups.concerns_kai(manifest, pods, scheduler):
-        yield from _of_others(manifest, pods)
+        yield from _of_others(manifest, pods, known)
         return
     yield from fields.of_manifest(manifest, pods)
     owner_at = tuple(kinds.known(kind).owner.split(".")[:-1])
@@ -282,7 +282,7 @@ def _workload(
     yield from _queues(pods, owner, owner_at, label_key, known)
 
 
-def _of_others(manifest: Mapping[str, Any], pods: list[Pod]) -> Iterator[Finding]:
+def _of_others(manifest: Mapping[str, Any], pods: list[Pod], known: Queues) -> Iterator[Finding]:
     """What the API server refuses, for objects that are not for KAI."""
     bare = len(pods) == 1 and pods[0].at == ()
     if "kind" in manifest and not bare:
@@ -297,6 +297,8 @@ def _of_others(manifest: Mapping[str, Any], pods: list[Pod]) -> Iterator[Finding
             yield shape.no_text(queue, ("spec", "queue"), "spec.queue")
         if _is_of(manifest, keys.SCHEDULING_GROUP):
             yield from pod_groups.check(manifest)
+            if isinstance(queue, str) and queue:
+                yield from known.check_use(queue, ("spec", "queue"))
     if manifest.get("kind") == "Topology" and _is_of(manifest, keys.KAI_GROUP):
         yield from admission.topology_refusals(manifest)
     for pod in pods:

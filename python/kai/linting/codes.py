@@ -127,6 +127,9 @@ CODES = {
     "queue-quota-above-limit": (
         "a Queue has a quota above its limit of a resource: the webhook of kai refuses it"
     ),
+    "queue-without-quota": (
+        "a given queue has no quota, and the pods are not preemptible: they never start"
+    ),
     "queue-in-use": "a Queue that has child queues or pods is deleted (only in the webhook)",
     "queue-limit-zero": "a Queue has no limit of a resource, which counts as 0",
     "claim-queue": (

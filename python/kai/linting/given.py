@@ -6,21 +6,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kai.admission.finding import Finding, error
-from kai.admission.pods import Pod
-from kai.api import keys, kinds
-from kai.api.reading import at, labels_of, objects, text
+from kai.admission import gpus
+from kai.admission.finding import Finding, Path, error, warning
+from kai.admission.pods import Pod, amounts
+from kai.admission.queue_tree import Queues
+from kai.api import defaults, keys, kinds
+from kai.api.reading import at, first_text, labels_of, objects, text
 from kai.linting.devices import UNKNOWN, Devices
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
     """devices: of the given nodes. polite: the priority classes with preemptionPolicy: Never.
-    claims: the labels of the resource claims for GPUs, by "namespace/name"."""
+    claims: the labels of the resource claims for GPUs, by "namespace/name". priorities: the values
+    of the priority classes, also of those that `kai install` creates."""
 
     devices: Devices = UNKNOWN
     polite: frozenset[str] = frozenset()
     claims: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    priorities: Mapping[str, int] = field(default_factory=lambda: defaults.PRIORITIES)
 
     @staticmethod
     def of(manifests: Iterable[Mapping[str, Any]]) -> Given:
@@ -35,7 +39,13 @@ class Given:
             for each in manifests
             if each.get("kind") == "ResourceClaim" and _is_for_gpus(each)
         }
-        return Given(Devices.of(manifests), frozenset(polite), claims)
+        priorities = {
+            text(at(each, "metadata", "name")): value
+            for each in manifests
+            if each.get("kind") == "PriorityClass" and isinstance(value := each.get("value"), int)
+        }
+        known = {**defaults.PRIORITIES, **priorities}
+        return Given(Devices.of(manifests), frozenset(polite), claims, known)
 
     def check_claims(
         self, pod: Pod, namespace: str, queue: str, label_key: str
@@ -56,6 +66,46 @@ class Given:
             where = (*pod.spec_at, "resourceClaims", index, "resourceClaimName")
             fix = f"write the label {label_key}: {queue} on the ResourceClaim"
             yield error("claim-queue", where, message, fix)
+
+    def can_borrow(self, pod: Pod, owner: Mapping[str, Any], kind: str) -> bool:
+        """Whether a pod is preemptible, so that it can use more than the quota of its queue; also
+        if that is not known."""
+        labels = {**pod.labels, **labels_of(owner)}
+        preemptibility = text(labels.get(keys.PREEMPTIBILITY_LABEL)).lower()
+        if preemptibility in ("preemptible", "non-preemptible"):
+            return preemptibility == "preemptible"
+        name = first_text(
+            labels.get(keys.PRIORITY_CLASS_LABEL),
+            pod.fields.get("priorityClassName"),
+            kinds.known(kind).priority,
+        )
+        return self.priorities.get(name, 0) < _NOT_PREEMPTIBLE
+
+    def check_quota(
+        self, pod: Pod, owner: Mapping[str, Any], kind: str, queue: str, known: Queues, where: Path
+    ) -> Iterator[Finding]:
+        """A pod that cannot borrow needs a quota of its queue."""
+        resource, name = ("gpu", "GPUs") if gpus.has_gpu(pod) else ("cpu", "CPUs")
+        asks = resource == "gpu" or any(each == "cpu" for _, each, _ in _amounts(pod))
+        if not asks or resource not in known.without_quota.get(queue, ()):
+            return
+        if not self.can_borrow(pod, owner, kind):
+            yield warning(
+                "queue-without-quota",
+                where,
+                f"queue {queue} has a quota of 0 {name}, and the pods are not preemptible, so they"
+                " cannot use more: they never start",
+                f"write the label {keys.PREEMPTIBILITY_LABEL}: preemptible, or a quota",
+            )
+
+
+_NOT_PREEMPTIBLE = 100
+"""Pods of this priority and above are not preemptible."""
+
+
+def _amounts(pod: Pod) -> Iterator[tuple[Path, str, Any]]:
+    for container in (*pod.containers, *pod.init_containers):
+        yield from amounts(container)
 
 
 def _is_for_gpus(claim: Mapping[str, Any]) -> bool:

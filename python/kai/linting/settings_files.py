@@ -55,11 +55,12 @@ def check(settings: Settings, scheduler: str, label_key: str) -> Iterator[Findin
 
 
 def manifests_in(value: Any, where: Path = ()) -> Iterator[tuple[Path, Settings]]:
-    """The manifests inside settings, with their paths."""
+    """The manifests inside settings, with their paths: of the job template of an orchestrator."""
     if len(where) > _DEEPEST or not isinstance(value, Mapping):
         return
-    if where and isinstance(value.get("kind"), str) and isinstance(value.get("apiVersion"), str):
-        yield where, value
+    if isinstance(value.get("kind"), str):
+        if where and re.search(r"(template|manifest)$", str(where[-1])):
+            yield where, value
         return
     if isinstance(at(value, "base_job_template", "job_configuration"), Mapping):
         value = _with_variables(value)
@@ -128,7 +129,9 @@ def _of_skypilot(value: Settings, where: Path) -> Pod | None:
     if not isinstance(config, Mapping):
         return None
     here = (*where, "pod_config")
-    return _of_spec(config.get("metadata"), (*here, "metadata"), config.get("spec"), (*here, "spec"))
+    return _of_spec(
+        config.get("metadata"), (*here, "metadata"), config.get("spec"), (*here, "spec")
+    )
 
 
 def _of_kfp(value: Settings, where: Path) -> Pod | None:
@@ -152,9 +155,7 @@ def _of_metaflow(value: Settings, where: Path) -> Pod | None:
 
 
 def _of_dagster(value: Settings, where: Path) -> Pod | None:
-    spec, metadata = (
-        value.get(each) for each in ("pod_spec_config", "pod_template_spec_metadata")
-    )
+    spec, metadata = (value.get(each) for each in ("pod_spec_config", "pod_template_spec_metadata"))
     if not isinstance(spec, Mapping) and not isinstance(metadata, Mapping):
         return None
     name_at: Path = (*where, "pod_spec_config", "scheduler_name")
@@ -183,9 +184,7 @@ def _of_argo(value: Settings, where: Path) -> Pod | None:
     if not isinstance(template, Mapping) or not isinstance(workflow, Mapping):
         return None
     shared, own = at(workflow, "spec", "podMetadata"), mapping(template.get("metadata"))
-    merged = {
-        part: {**mapping(at(shared, part)), **mapping(own.get(part))} for part in _METADATA
-    }
+    merged = {part: {**mapping(at(shared, part)), **mapping(own.get(part))} for part in _METADATA}
     container = next((each for each in ("container", "script") if each in template), "container")
     name = text(template.get("schedulerName")) or text(at(workflow, "spec", "schedulerName"))
     here = (*where, "template")

@@ -502,7 +502,9 @@ def test_a_third_is_rounded_by_the_user() -> None:
 
 
 def test_a_percentage_without_its_sign() -> None:
-    assert only(pod({FRACTION: "50"})).fix.startswith("for 50 percent of a GPU write 0.5; for whole")
+    assert only(pod({FRACTION: "50"})).fix.startswith(
+        "for 50 percent of a GPU write 0.5; for whole"
+    )
 
 
 @pytest.mark.parametrize(

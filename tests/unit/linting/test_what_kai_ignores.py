@@ -6,10 +6,12 @@ a shared claim without a queue label.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+import kai
 from kai.linting import Finding, lint
 from kai.queues import unlimited
 
@@ -112,7 +114,10 @@ def test_a_priority_class_that_never_preempts() -> None:
 
 def test_a_key_of_kai_selects_no_node() -> None:
     finding = only(pod(nodeSelector={"gpu-fraction": "0.5"}))
-    assert (finding.code, finding.fix) == ("annotation-ignored", "move it to annotations of the pod")
+    assert (finding.code, finding.fix) == (
+        "annotation-ignored",
+        "move it to annotations of the pod",
+    )
     assert lint(pod(nodeSelector={"nvidia.com/gpu.memory": "81920"})) == []
 
 
@@ -215,6 +220,47 @@ def test_amounts_in_the_right_unit(resource: str, amounts: dict[str, float]) -> 
 
 def test_a_queue_without_gpus_may_be_small() -> None:
     assert lint(queue(0, cpu={"quota": 500, "limit": 500})) == []
+
+
+def test_pods_that_are_not_preemptible_need_a_quota() -> None:
+    gpu = [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": 1}}}]
+    deployment = workload("Deployment", "apps/v1", containers=gpu)
+    [_, empty] = unlimited("team-a")
+    empty["spec"] |= {"parentQueue": "default-parent-queue"}
+    empty["spec"]["resources"]["gpu"] = {"quota": 0, "limit": -1}
+    finding = only(empty, deployment)
+    assert (finding.code, finding.severity) == ("queue-without-quota", "warning")
+    assert finding.object == "Deployment w"
+    plan = kai.Scheduler().plan(_cluster(empty, deployment, NODE))
+    assert plan.decisions == ()
+    deployment["metadata"]["labels"]["kai.scheduler/preemptibility"] = "preemptible"
+    assert lint([empty, deployment]) == []
+    assert kai.Scheduler().plan(_cluster(empty, deployment, NODE)).decisions
+    assert lint([empty, workload("Job", "batch/v1", containers=gpu)]) == []  # priority train
+    assert lint([empty, workload("Deployment", "apps/v1")]) == []  # no GPU
+
+
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n"},
+    "status": {"capacity": {"cpu": 8, "memory": "8Gi", "nvidia.com/gpu": 8}},
+}
+
+
+def _cluster(*manifests: dict[str, Any]) -> kai.Cluster:
+    return kai.load(json.dumps({"kind": "List", "items": manifests}).encode())
+
+
+def test_the_queue_of_a_pod_group_is_checked() -> None:
+    group = {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "g"},
+        "spec": {"minMember": 1, "queue": "default-parent-queue"},
+    }
+    finding = only(group)
+    assert (finding.code, finding.path) == ("queue-not-leaf", "spec.queue")
 
 
 # ---- claims --------------------------------------------------------------------------------------
