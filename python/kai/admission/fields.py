@@ -16,7 +16,7 @@ from typing import Any
 from kai.admission import keys_of, misspelt
 from kai.admission.finding import Finding, Path, warning
 from kai.admission.pods import Pod
-from kai.api import documents, keys, kinds
+from kai.api import documents, kinds
 from kai.api.nearest import did_you_mean
 from kai.api.reading import at, mapping, text
 
@@ -280,8 +280,8 @@ def _unknown(kind: str, field: object, known: Iterable[str], where: Path) -> Fin
 def _part_of(field: str) -> str:
     """The part of metadata in which a key of KAI belongs; "" for other fields."""
     key = field if field in keys_of.KNOWN else misspelt.meant(field)
-    if not key or field == keys.PRIORITY_CLASS_LABEL:
-        return ""
+    if key not in misspelt.OF_GPUS and "/" not in field:
+        return ""  # such as priorityClassName, which is also a field
     return "labels" if key in keys_of.LABELS else "annotations"
 
 

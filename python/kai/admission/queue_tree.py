@@ -17,7 +17,7 @@ from kai.api.reading import at, mapping, text
 class Queues:
     """The known queues of a cluster. complete: there are no others. given: not only those of `kai
     install`, which a cluster has anyway; otherwise any name may be that of a queue. without_quota:
-    the resources of which a given queue has no quota.
+    the resources for which a given queue has no quota.
     """
 
     parents: Mapping[str, str | None]

@@ -23,7 +23,9 @@ _NUMBERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "Job": {"spec": _JOB},
     "CronJob": {"spec.jobTemplate.spec": _JOB},
     "JobSet": {"spec.replicatedJobs": ("replicas",), "spec.replicatedJobs.template.spec": _JOB},
-    **dict.fromkeys(("Deployment", "ReplicaSet", "ReplicationController"), {"spec": ("replicas",)}),
+    "Deployment": {"spec": ("replicas",)},
+    "ReplicaSet": {"spec": ("replicas",)},
+    "ReplicationController": {"spec": ("replicas",)},
     "StatefulSet": {"spec": ("replicas",), "spec.ordinals": ("start",)},
     "LeaderWorkerSet": {"spec": ("replicas",), "spec.leaderWorkerTemplate": ("size",)},
     **dict.fromkeys(

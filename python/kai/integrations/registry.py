@@ -89,7 +89,7 @@ def orchestrator_of(name: str) -> str:
     >>> orchestrator_of("hera"), orchestrator_of("PyTorchJob"), orchestrator_of("kfp")
     ('argo', 'training-operator', 'kfp')
     """
-    plain = name.lower() if isinstance(name, str) else name
+    plain = str(name).lower()
     if plain in _SEVERAL:
         raise rules.refuse(f"orchestrator is {name!r}, which is several: write {_SEVERAL[plain]}")
     if plain in OTHER_NAMES or plain in ORCHESTRATORS:

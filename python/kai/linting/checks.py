@@ -84,13 +84,16 @@ def objects_in(value: Any, prefix: Path = ()) -> Iterator[tuple[Path, Mapping[st
         for index, each in enumerate(items):
             yield from objects_in(each, (*prefix, "items", index))
     elif "kind" not in value and (inside := list(_inside(value))):
-        yield from ((((*prefix, *path), each)) for path, each in inside)
-    elif "kind" in value or zenml.is_settings(value) or is_pipeline(value):
-        yield prefix, value
-    elif _is_pod(value) or "apiVersion" in value:
+        yield from (((*prefix, *path), each) for path, each in inside)
+    elif any(name in value for name in ("kind", "apiVersion")) or _is_single(value):
         yield prefix, value
     else:
         raise InvalidRequestError(f"this object cannot be checked: {_HINT}")
+
+
+def _is_single(value: Mapping[str, Any]) -> bool:
+    """Whether this is one object without a kind."""
+    return zenml.is_settings(value) or is_pipeline(value) or _is_pod(value)
 
 
 def _is_pod(value: Mapping[str, Any]) -> bool:
@@ -103,7 +106,7 @@ def _inside(value: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]
     if places := list(zenml.places(value)):
         yield from ((path, mapping(at(value, *path))) for path in places)
         return
-    if is_pipeline(value) or zenml.is_settings(value) or _is_pod(value):
+    if _is_single(value):
         return
     yield from settings_files.manifests_in(value)
     if settings_files.is_settings(value):

@@ -57,8 +57,8 @@ CODES = {
         "part of a device"
     ),
     "name-refused": (
-        "a name, a generateName or a namespace is missing, is not a DNS name, such as My_Pod, or is "
-        "too long"
+        "a name, a generateName or a namespace is missing, is not a DNS name, such as My_Pod, or "
+        "is too long"
     ),
     "kind-unknown": "the kind is missing, or its group has no such kind, such as Jobs",
     "name-twice": (

@@ -144,12 +144,12 @@ def about_defaults(found: Iterable[Finding], manifest: Mapping[str, Any]) -> Ite
 
 def _value(manifest: object, path: Path) -> object:
     for step in path:
-        if isinstance(manifest, Mapping) and step in manifest:
-            manifest = manifest[step]
-        elif isinstance(manifest, list) and isinstance(step, int) and step < len(manifest):
-            manifest = manifest[step]
-        else:
+        is_member = isinstance(manifest, Mapping) and step in manifest
+        is_item = isinstance(manifest, list) and isinstance(step, int) and step < len(manifest)
+        if not (is_member or is_item):
             return None
+        inside: Any = manifest
+        manifest = inside[step]
     return manifest
 
 

@@ -46,7 +46,7 @@ class File:
 
     @property
     def placeholder(self) -> str:
-        """A value that another program fills in, so that it was not checked; "" if all are known."""
+        """A value that another program fills in, and that was not checked; "" without any."""
         return templates.first_placeholder([each for _, _, each in self.objects])
 
 

@@ -150,7 +150,7 @@ TRIED: dict[str, Row] = {
         "",
         ["settings", "-o", "kubernetes", "--queue", "a", "--gpu-memory", "99999999Ei"],
         2,
-        "gpu_memory is '99999999Ei', which is more than the largest amount of Kubernetes, 2^63 -"
+        "--gpu-memory is '99999999Ei', which is more than the largest amount of Kubernetes, 2^63 -"
         " 1 bytes",
     ),
     "a request for endless GPUs": (

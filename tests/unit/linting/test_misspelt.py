@@ -486,7 +486,7 @@ def test_is_kais() -> None:
 def test_a_part_of_a_gpu_in_other_words(value: str, form: Any) -> None:
     finding = only(form(pod({FRACTION: value})))
     assert (finding.code, finding.fix) == ("fraction-refused", "write 0.5")
-    assert finding.edit is not None and finding.edit.value == "0.5"
+    assert finding.edit == kai.linting.Edit("set", finding.at, "0.5")
     asked = only(form(pod(resources={"limits": {"nvidia.com/gpu": value}})))
     fix, _, where = asked.fix.partition(", in ")
     assert (asked.code, fix) == (

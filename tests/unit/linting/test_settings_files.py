@@ -1,4 +1,4 @@
-"""Settings of orchestrators in files: what people keep, and what `kai settings` prints (report 18)."""
+"""Settings in files: what people keep, and what `kai settings` prints (report 18)."""
 
 from __future__ import annotations
 
