@@ -6,8 +6,9 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kai.admission import misspelt
 from kai.admission.finding import Finding, refusal
-from kai.api import kinds
+from kai.api import keys, kinds
 from kai.api.names import LONGEST_LABEL, LONGEST_NAME, problem_of_label, problem_of_name
 from kai.api.reading import mapping, text
 
@@ -60,7 +61,10 @@ def unknown_kind(manifest: Mapping[str, Any]) -> Iterator[Finding]:
     """A kind that a group of Kubernetes or KAI does not have, and so is misspelt."""
     kind, version = text(manifest.get("kind")), manifest.get("apiVersion")
     group = kinds.group_of(version) if isinstance(version, str) else None
-    if not kind or kind in kinds.KINDS:
+    if kind in kinds.KINDS:
+        yield from _of_another_group(kind, group)
+        return
+    if not kind:
         return
     if group is not None and group not in kinds.WHOLE_GROUPS:
         return
@@ -68,6 +72,33 @@ def unknown_kind(manifest: Mapping[str, Any]) -> Iterator[Finding]:
     close = difflib.get_close_matches(kind, known, n=1)
     fix = f"did you mean {close[0]}?" if close else "write another kind"
     yield refusal("kind-unknown", ("kind",), f"{kind} is not a kind of Kubernetes", fix)
+
+
+_VERSIONS = {
+    "": "v1",
+    "apps": "apps/v1",
+    "batch": "batch/v1",
+    keys.SCHEDULING_GROUP: {"Queue": "v2", "PodGroup": "v2alpha2", "BindRequest": "v1alpha2"},
+}
+
+
+def _of_another_group(kind: str, group: str | None) -> Iterator[Finding]:
+    """A kind of Kubernetes or KAI with the API group of another one: Jobs are in batch."""
+    row = kinds.KINDS[kind]
+    is_close = group in kinds.WHOLE_GROUPS or group == "extensions"
+    is_kais = row.group in (keys.SCHEDULING_GROUP, keys.KAI_GROUP) and misspelt.is_kais(group or "")
+    if group is None or group == row.group or row.group not in kinds.WHOLE_GROUPS:
+        return
+    if is_close or is_kais:
+        message = f"the group {group or 'of v1'} has no kind {kind}"
+        yield refusal(
+            "kind-unknown", ("apiVersion",), message, f"write {_version(kind, row.group)}"
+        )
+
+
+def _version(kind: str, group: str) -> str:
+    known = _VERSIONS.get(group, f"{group}/v1")
+    return known if isinstance(known, str) else f"{group}/{known.get(kind, 'v1')}"
 
 
 def same_name(number: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from kai.admission import queues
 from kai.admission.finding import Finding, Path, error, refusal, warning
 from kai.admission.trees import ancestors, is_own_ancestor
-from kai.api import defaults
+from kai.api import defaults, keys, kinds
 from kai.api.reading import at, mapping, text
 
 
@@ -17,17 +17,18 @@ from kai.api.reading import at, mapping, text
 class Queues:
     """The known queues of a cluster. complete: there are no others. given: not only those of `kai
     install`, which a cluster has anyway; otherwise any name may be that of a queue. without_quota:
-    the resources for which a given queue has no quota.
+    the resources for which a given queue has no quota. limits: of the given queues, by resource.
     """
 
     parents: Mapping[str, str | None]
     complete: bool
     given: bool = True
     without_quota: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @staticmethod
     def of(manifests: Iterable[Mapping[str, Any]], *, complete: bool) -> Queues:
-        given = [each for each in manifests if each.get("kind") == "Queue"]
+        given = [each for each in manifests if _is_queue(each)]
         found = _parents(given)
         installed = {} if complete else _parents(defaults.queues())
         without = {
@@ -38,7 +39,16 @@ class Queues:
             )
             for each in given
         }
-        return Queues(installed | found, complete, given=bool(found), without_quota=without)
+        limits = {
+            text(at(each, "metadata", "name")): {
+                name: limit
+                for name in queues.RESOURCES
+                if isinstance(limit := at(each, "spec", "resources", name, "limit"), (int, float))
+                and limit >= 0
+            }
+            for each in given
+        }
+        return Queues(installed | found, complete, bool(found), without, limits)
 
     def has_children(self, name: str) -> bool:
         return name in self.parents.values()
@@ -98,6 +108,32 @@ class Queues:
             )
 
 
+def _is_queue(manifest: Mapping[str, Any]) -> bool:
+    """Whether this is a Queue of KAI; Volcano has Queues, too."""
+    version = manifest.get("apiVersion")
+    is_kais = version is None or kinds.group_of(text(version)) == keys.SCHEDULING_GROUP
+    return is_kais and manifest.get("kind") == "Queue"
+
+
+def _above_parents(queue: Mapping[str, Any], name: str, known: Queues) -> Iterator[Finding]:
+    """A quota that the queue can never use, as one of its ancestors has a smaller limit."""
+    for resource in queues.RESOURCES:
+        quota = at(queue, "spec", "resources", resource, "quota")
+        if not isinstance(quota, (int, float)):
+            continue
+        for above in ancestors(name, known.parents):
+            limit = known.limits.get(above, {}).get(resource)
+            if limit is not None and quota > limit:
+                yield warning(
+                    "queue-quota-above-limit",
+                    ("spec", "resources", resource, "quota"),
+                    f"the quota is {quota}, above the limit {limit} of queue {above}, its ancestor:"
+                    " the queue never gets its quota",
+                    f"write a quota of at most {limit}, or a larger limit of {above}",
+                )
+                break
+
+
 def _parents(manifests: Iterable[Mapping[str, Any]]) -> dict[str, str | None]:
     return {
         text(at(each, "metadata", "name")): text(at(each, "spec", "parentQueue")) or None
@@ -135,6 +171,7 @@ def check_queue_object(queue: Mapping[str, Any], known: Queues) -> Iterator[Find
     if any(queues.queue_refusals(queue)):
         return
     yield from queues.doubts(queue)
+    yield from _above_parents(queue, name, known)
     resources = mapping(at(queue, "spec", "resources"))
     silent = [each for each in queues.RESOURCES if each not in resources]
     if silent:

@@ -222,6 +222,7 @@ def _beside(
         yield from ignored.fields(pod, given.polite)
         own = pod.metadata if pod.own is None else pod.own
         yield from ignored.gangs(own, pod.metadata_at, kind)
+        yield from given.check_priority(pod, owner)
         if pod.spec.get("nodeName"):
             continue  # it runs, and has its claims
         queue = text(labels_of(owner).get(label_key) or pod.labels.get(label_key))

@@ -108,6 +108,9 @@ CODES = {
         "misspelt"
     ),
     "node-unknown": "a pod is on a node that is not among the given nodes: plans leave it out",
+    "priority-unknown": (
+        "the PriorityClass is not among the given ones, or resembles one of kai install"
+    ),
     "queue-missing": "no queue is named, or its name is empty",
     "queue-annotation": "the queue is set as an annotation, not as a label",
     "queue-legacy": "only the queue label of KAI before 0.6 is set",
@@ -125,7 +128,8 @@ CODES = {
         "an amount of a Queue is in another unit: CPUs are thousandths of a core, memory is MB"
     ),
     "queue-quota-above-limit": (
-        "a Queue has a quota above its limit of a resource: the webhook of kai refuses it"
+        "a Queue has a quota above its limit of a resource: the webhook of kai refuses it; a "
+        "warning if it is above the limit of an ancestor"
     ),
     "queue-without-quota": (
         "a given queue has no quota, and the pods are not preemptible: they never start"

@@ -11,6 +11,7 @@ from kai.admission.finding import Finding, Path, error, warning
 from kai.admission.pods import Pod, amounts
 from kai.admission.queue_tree import Queues
 from kai.api import defaults, keys, kinds
+from kai.api.nearest import did_you_mean
 from kai.api.reading import at, first_text, labels_of, objects, text
 from kai.linting.devices import UNKNOWN, Devices
 
@@ -19,12 +20,14 @@ from kai.linting.devices import UNKNOWN, Devices
 class Given:
     """devices: of the given nodes. polite: the priority classes with preemptionPolicy: Never.
     claims: the labels of the resource claims for GPUs, by "namespace/name". priorities: the values
-    of the priority classes, also of those that `kai install` creates."""
+    of the priority classes, also of those that `kai install` creates. has_classes: others are
+    given."""
 
     devices: Devices = UNKNOWN
     polite: frozenset[str] = frozenset()
     claims: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     priorities: Mapping[str, int] = field(default_factory=lambda: defaults.PRIORITIES)
+    has_classes: bool = False
 
     @staticmethod
     def of(manifests: Iterable[Mapping[str, Any]]) -> Given:
@@ -45,7 +48,7 @@ class Given:
             if each.get("kind") == "PriorityClass" and isinstance(value := each.get("value"), int)
         }
         known = {**defaults.PRIORITIES, **priorities}
-        return Given(Devices.of(manifests), frozenset(polite), claims, known)
+        return Given(Devices.of(manifests), frozenset(polite), claims, known, bool(priorities))
 
     def check_claims(
         self, pod: Pod, namespace: str, queue: str, label_key: str
@@ -66,6 +69,28 @@ class Given:
             where = (*pod.spec_at, "resourceClaims", index, "resourceClaimName")
             fix = f"write the label {label_key}: {queue} on the ResourceClaim"
             yield error("claim-queue", where, message, fix)
+
+    def check_priority(self, pod: Pod, owner: Mapping[str, Any]) -> Iterator[Finding]:
+        """The name of a priority class that does not exist; without classes, a misspelt one."""
+        key = keys.PRIORITY_CLASS_LABEL
+        places = [
+            (labels_of(owner).get(key), (*pod.metadata_at, "labels", key)),
+            (pod.labels.get(key), pod.place_of("labels", key)),
+            (pod.fields.get("priorityClassName"), (*pod.fields_at, "priorityClassName")),
+        ]
+        name, where = next(((text(name), at) for name, at in places if text(name)), ("", ()))
+        known = [*self.priorities, *defaults.SYSTEM_PRIORITIES]
+        if not name or name in known:
+            return
+        hint = did_you_mean(name, known).removeprefix("; ")
+        if self.has_classes or hint:
+            in_files = " in the given files" if self.has_classes else ""
+            yield warning(
+                "priority-unknown",
+                where,
+                f"there is no PriorityClass {name}{in_files}",
+                hint or f"write one of {', '.join(sorted(self.priorities))}",
+            )
 
     def can_borrow(self, pod: Pod, owner: Mapping[str, Any], kind: str) -> bool:
         """Whether a pod is preemptible, so that it can use more than the quota of its queue; also

@@ -109,7 +109,7 @@ def test_a_priority_class_that_never_preempts() -> None:
     }
     finding = only(polite, pod(priorityClassName="polite"))
     assert (finding.code, finding.path) == ("field-ignored", "spec.priorityClassName")
-    assert lint([polite, pod(priorityClassName="other")]) == []
+    assert lint([polite, pod(priorityClassName="train")]) == []
 
 
 def test_a_key_of_kai_selects_no_node() -> None:
@@ -261,6 +261,72 @@ def test_the_queue_of_a_pod_group_is_checked() -> None:
     }
     finding = only(group)
     assert (finding.code, finding.path) == ("queue-not-leaf", "spec.queue")
+
+
+def test_a_quota_above_the_limit_of_an_ancestor() -> None:
+    parent, child = queue(4), queue(8)
+    parent["metadata"]["name"] = "department"
+    child["spec"]["parentQueue"] = "department"
+    finding = only(parent, child)
+    assert (finding.code, finding.severity) == ("queue-quota-above-limit", "warning")
+    assert finding.object == "Queue team-a"
+    parent["spec"]["resources"]["gpu"]["limit"] = -1
+    assert lint([parent, child]) == []
+
+
+def test_a_queue_of_volcano_is_none_of_kai() -> None:
+    other = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": "other"},
+        "spec": {"weight": 1, "capability": {"cpu": "4"}},
+    }
+    assert lint([other, pod()]) == []  # any name may be a queue
+
+
+# ---- kinds and priorities ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "fix"),
+    [
+        ("Job", "apps/v1", "write batch/v1"),
+        ("Deployment", "extensions/v1beta1", "write apps/v1"),
+        ("Queue", "kai.scheduler/v1", "write scheduling.run.ai/v2"),
+        ("PodGroup", "scheduling.kai.io/v2alpha2", "write scheduling.run.ai/v2alpha2"),
+        ("Jobb", "batch/v1", "did you mean Job?"),
+    ],
+)
+def test_a_kind_in_another_group(kind: str, version: str, fix: str) -> None:
+    manifest = {"apiVersion": version, "kind": kind, "metadata": {"name": "x"}, "spec": {}}
+    finding = next(each for each in lint(manifest) if each.code == "kind-unknown")
+    assert (finding.severity, finding.fix) == ("error", fix)
+
+
+def test_kinds_of_other_projects_are_known() -> None:
+    for kind, version in (
+        ("Job", "batch.volcano.sh/v1alpha1"),
+        ("Queue", "scheduling.volcano.sh/v1beta1"),
+        ("Service", "serving.knative.dev/v1"),
+        ("PodGroup", "scheduling.x-k8s.io/v1alpha1"),
+        ("Kustomization", "kustomize.config.k8s.io/v1beta1"),
+    ):
+        assert lint({"apiVersion": version, "kind": kind, "metadata": {"name": "x"}}) == []
+
+
+def test_a_priority_class_that_does_not_exist() -> None:
+    finding = only(pod(priorityClassName="inferense"))
+    assert (finding.code, finding.fix) == ("priority-unknown", "did you mean 'inference'?")
+    assert only(pod({"priorityClassName": "trian"})).path == "metadata.labels.priorityClassName"
+    assert lint(pod(priorityClassName="gold")) == []  # the cluster may have it
+    gold = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "gold"},
+        "value": 70,
+    }
+    assert lint([gold, pod(priorityClassName="gold")]) == []
+    assert only(gold, pod(priorityClassName="silver")).code == "priority-unknown"
 
 
 # ---- claims --------------------------------------------------------------------------------------
