@@ -85,6 +85,8 @@ _VERSIONS = {
 def _of_another_group(kind: str, group: str | None) -> Iterator[Finding]:
     """A kind of Kubernetes or KAI with the API group of another one: Jobs are in batch."""
     row = kinds.KINDS[kind]
+    if kind == "PodGroup" and group == "scheduling.k8s.io":
+        return  # Kubernetes has pod groups, too
     is_close = group in kinds.WHOLE_GROUPS or group == "extensions"
     is_kais = row.group in (keys.SCHEDULING_GROUP, keys.KAI_GROUP) and misspelt.is_kais(group or "")
     if group is None or group == row.group or row.group not in kinds.WHOLE_GROUPS:

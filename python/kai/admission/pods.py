@@ -311,12 +311,15 @@ def _of_spark(manifest: Mapping[str, Any], described: Pods) -> Iterator[Pod]:
     if isinstance(gpu := part.get("gpu"), Mapping):
         container["resources"] = {"limits": {text(gpu.get("name")): gpu.get("quantity")}}
     places: dict[str, Path] = {"limits": (*here, "gpu", "quantity")}
+    name_at: Path = (*here, "schedulerName")
+    if not text(part.get("schedulerName")) and text(spec.get("batchScheduler")):
+        name_at = (*here[:-1], "batchScheduler")
     yield Pod(
         at=here,
         metadata_at=here,
         metadata=part,
         scheduler=text(part.get("schedulerName")) or text(spec.get("batchScheduler")),
-        scheduler_at=(*here, "schedulerName"),
+        scheduler_at=name_at,
         containers=[Container(here, container, places), *_containers(part, here, "sidecars")],
         init_containers=_containers(part, here, "initContainers"),
         beside=part,

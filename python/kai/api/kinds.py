@@ -276,6 +276,11 @@ KINDS: Mapping[str, Kind] = {
     "Secret": _IGNORED,
     "ServiceAccount": _IGNORED,
     "ControllerRevision": Kind("apps", read=False),
+    "VolumeAttachment": Kind(_STORAGE, cluster_scoped=True, read=False),
+    "VolumeAttributesClass": Kind(_STORAGE, cluster_scoped=True, read=False),
+    "ResourceClaimTemplate": Kind(_DEVICES, read=False),
+    "DeviceTaintRule": Kind(_DEVICES, cluster_scoped=True, read=False),
+    "Workload": Kind("scheduling.k8s.io", read=False),
     "Config": Kind(KAI_GROUP, read=False),
     "SchedulingShard": Kind(KAI_GROUP, read=False),
 }  # fmt: skip

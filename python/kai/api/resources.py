@@ -107,6 +107,11 @@ _OF_KINDS = {
     "ServiceAccount": ("v1", "serviceaccounts"),
     "Config": ("v1", "configs"),
     "SchedulingShard": ("v1", "schedulingshards"),
+    "VolumeAttachment": ("v1", "volumeattachments"),
+    "VolumeAttributesClass": ("v1", "volumeattributesclasses"),
+    "ResourceClaimTemplate": ("v1", "resourceclaimtemplates"),
+    "DeviceTaintRule": ("v1alpha3", "devicetaintrules"),
+    "Workload": ("v1alpha1", "workloads"),
 }
 
 NOT_SERVED = frozenset({"Binding", "ComponentStatus"})
@@ -122,8 +127,6 @@ _FLOW = "flowcontrol.apiserver.k8s.io"
 _OTHERS = (
     Resource("Lease", "coordination.k8s.io", "v1", "leases"),
     Resource("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets"),
-    Resource("ResourceClaimTemplate", "resource.k8s.io", "v1", "resourceclaimtemplates"),
-    Resource("VolumeAttachment", "storage.k8s.io", "v1", "volumeattachments", False),
     Resource(
         "CustomResourceDefinition", "apiextensions.k8s.io", "v1", "customresourcedefinitions", False
     ),

@@ -208,11 +208,14 @@ def check_scheduler(pod: Pod, kind: str, scheduler: str, *, is_for_kai: bool) ->
             message += ", unless the operator or its settings set schedulerName"
         yield make("scheduler-missing", pod.scheduler_at, message, f"write {scheduler}")
     elif gpus.shares(pod):
+        fix = f"write {scheduler}"
+        if pod.scheduler_at[-1] == "batchScheduler":
+            fix = f"remove it, and write schedulerName: {scheduler} in driver and executor"
         yield error(
             "scheduler-other",
             pod.scheduler_at,
             f"{pod.scheduler} does not support parts of GPUs, and places the pod without a GPU",
-            f"write {scheduler}",
+            fix,
         )
 
 

@@ -154,6 +154,17 @@ def test_the_gpu_of_an_executor_has_a_field_of_its_own() -> None:
     assert only(spark(gpu={**gpu, "quantity": 0.5})).path == "spec.executor.gpu.quantity"
 
 
+def test_the_batch_scheduler_of_a_spark_application_is_named_where_it_is() -> None:
+    application = spark(annotations=HALF)
+    del application["spec"]["executor"]["schedulerName"]
+    application["spec"]["batchScheduler"] = "volcano"
+    [finding] = [each for each in lint(application) if each.code == "scheduler-other"]
+    assert finding.path == "spec.batchScheduler"
+    assert finding.fix == (
+        "remove it, and write schedulerName: kai-scheduler in driver and executor"
+    )
+
+
 def test_a_share_on_a_ray_cluster_belongs_to_its_workers() -> None:
     template = {"spec": {"schedulerName": "kai-scheduler", "containers": [{"name": "w"}]}}
     cluster = {

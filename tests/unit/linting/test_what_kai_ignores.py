@@ -310,8 +310,16 @@ def test_kinds_of_other_projects_are_known() -> None:
         ("Service", "serving.knative.dev/v1"),
         ("PodGroup", "scheduling.x-k8s.io/v1alpha1"),
         ("Kustomization", "kustomize.config.k8s.io/v1beta1"),
+        ("ResourceClaimTemplate", "resource.k8s.io/v1"),
+        ("VolumeAttachment", "storage.k8s.io/v1"),
+        ("VolumeAttributesClass", "storage.k8s.io/v1"),
+        ("DeviceTaintRule", "resource.k8s.io/v1alpha3"),
+        ("Workload", "scheduling.k8s.io/v1alpha1"),
+        ("PodGroup", "scheduling.k8s.io/v1alpha2"),
     ):
-        assert lint({"apiVersion": version, "kind": kind, "metadata": {"name": "x"}}) == []
+        manifest = {"apiVersion": version, "kind": kind, "metadata": {"name": "x"}}
+        assert lint(manifest) == []
+        assert kai.load(json.dumps(manifest).encode()).rejected == ()
 
 
 def test_a_priority_class_that_does_not_exist() -> None:
