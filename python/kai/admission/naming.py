@@ -75,11 +75,9 @@ def unknown_kind(manifest: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 _VERSIONS = {
-    "": "v1",
-    "apps": "apps/v1",
-    "batch": "batch/v1",
-    keys.SCHEDULING_GROUP: {"Queue": "v2", "PodGroup": "v2alpha2", "BindRequest": "v1alpha2"},
-}
+    "Queue": "v2", "PodGroup": "v2alpha2", "BindRequest": "v1alpha2", "Topology": "v1alpha1",
+}  # fmt: skip
+"""Versions other than v1."""
 
 
 def _of_another_group(kind: str, group: str | None) -> Iterator[Finding]:
@@ -99,8 +97,8 @@ def _of_another_group(kind: str, group: str | None) -> Iterator[Finding]:
 
 
 def _version(kind: str, group: str) -> str:
-    known = _VERSIONS.get(group, f"{group}/v1")
-    return known if isinstance(known, str) else f"{group}/{known.get(kind, 'v1')}"
+    version = _VERSIONS.get(kind, "v1")
+    return f"{group}/{version}" if group else version
 
 
 def same_name(number: int) -> str:
