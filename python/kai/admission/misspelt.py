@@ -59,6 +59,8 @@ _GPU_WORDS = {
     "vgpumemory": keys.GPU_MEMORY_ANNOTATION,
     "gpumemorymib": keys.GPU_MEMORY_ANNOTATION,
     "gpumemorymb": keys.GPU_MEMORY_ANNOTATION,
+    "gpumib": keys.GPU_MEMORY_ANNOTATION,
+    "gpuvram": keys.GPU_MEMORY_ANNOTATION,
     "gpumemlimit": keys.GPU_MEMORY_ANNOTATION,
     "gpumemorylimit": keys.GPU_MEMORY_ANNOTATION,
     "gpumemrequest": keys.GPU_MEMORY_ANNOTATION,
@@ -95,7 +97,7 @@ def meant(key: str) -> str:
         limit = keys.NVFRACTIONS_LIMIT_ANNOTATION, keys.NVFRACTIONS_REQUEST_ANNOTATION
         return limit["limit" not in key].format(container=found["name"])
     prefix, name = split(key)
-    name = squeezed(name)
+    name = squeezed(key if prefix.lower() == "gpu" else name)
     if found_key := _of_gpus(name):
         return found_key
     if prefix == "ray.io":
@@ -159,7 +161,8 @@ def is_kais(prefix: str) -> bool:
 _SLICE = re.compile(r"nvidia\.com/mig-([0-9]+c\.)?[0-9]+g\.[0-9]+gb(\.[a-z]+)*")
 _GPUS = frozenset(
     (
-        *("gpu", "gpus", "nvidiagpu", "nvidiagpus", "gpunvidiacom", "kaischedulergpu"),
+        *("gpu", "gpus", "nvidiagpu", "nvidiagpus", "gpunvidiacom", "gpunvidiacomgpu"),
+        "kaischedulergpu",
         *("kaischedulergpus", "runaigpu", "runaigpus"),
     )
 )
@@ -176,7 +179,9 @@ def gpu_resource(name: str) -> str:
     if last in _OTHER_DEVICES:
         return ""
     if last.startswith("mig") and name.startswith("nvidia.com/"):
-        return "" if _SLICE.fullmatch(name) else f"{keys.MIG_PREFIX}1g.5gb"
+        lower = name.lower()
+        meant = lower if _SLICE.fullmatch(lower) else f"{keys.MIG_PREFIX}1g.5gb"
+        return "" if _SLICE.fullmatch(name) else meant
     if plain in _GPUS:
         return keys.NVIDIA_GPU
     for resource in keys.WHOLE_GPUS:

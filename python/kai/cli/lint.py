@@ -201,7 +201,7 @@ def _found(
 
 def _read_all(files: Iterable[str], exclude: Sequence[str]) -> tuple[dict[str, File], int]:
     """The files by name, and the exit status of reading them."""
-    from kai.linting.templates import UnrenderedError
+    from kai.api.templates import UnrenderedError
 
     status = DONE
     read: dict[str, File] = {}

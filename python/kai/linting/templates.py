@@ -1,9 +1,7 @@
-"""Templates: files that Helm or Jinja renders, and values that another program fills in.
+"""Values that another program fills in: parameters of Argo and Tekton, variables of envsubst.
 
 >>> placeholder_in("{{inputs.parameters.gpus}}"), placeholder_in("$(params.queue)-x")
 ('{{inputs.parameters.gpus}}', '$(params.queue)')
->>> engine_of("replicas: {{ .Values.replicas }}"), engine_of("{% if gpu %}"), engine_of("a: b")
-('Helm', 'Jinja', '')
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from kai.admission.finding import Finding, Path
 from kai.api import kinds
 from kai.api.reading import at, objects
 from kai.api.reading import text as text_of
-from kai.errors import InvalidInputError
 
 _PLACEHOLDER = re.compile(
     r"\{\{.*?\}\}"  # Argo, Helm, Jinja
@@ -27,30 +24,6 @@ _PLACEHOLDER = re.compile(
     r"|\$[A-Za-z_]\w*",  # envsubst
     re.DOTALL,
 )
-# Where YAML reads no text: at the beginning of a line, a value or an item.
-_GO = re.compile(
-    r"^(?:\s*(?:-\s+)*(?:[\w./\"'-]+:\s+)?)\{\{-?\s*(?:[.$\"(]|/\*|(?:if|else|end|range|with|define"
-    r"|include|template|block|toYaml|tpl|default|required|printf|quote|fail|lookup|int)\b)",
-    re.MULTILINE,
-)
-_JINJA = re.compile(r"^\s*(?:-\s+)*(?:[\w./-]+:\s+)?\{%[-+]?\s*\w+", re.MULTILINE)
-_RENDER = {"Helm": "helm template CHART | kai lint -", "Jinja": "its program, then kai lint -"}
-
-
-class UnrenderedError(InvalidInputError):
-    """A file that is a template, and no YAML before it is rendered. Raised by `read` of kai.linting
-    for such a text."""
-
-
-def engine_of(content: str) -> str:
-    """The program that renders a text: "Helm", "Jinja" or ""."""
-    if _GO.search(content):
-        return "Helm"
-    return "Jinja" if _JINJA.search(content) else ""
-
-
-def unrendered(engine: str) -> UnrenderedError:
-    return UnrenderedError(f"this is a {engine} template; render it first: {_RENDER[engine]}")
 
 
 def placeholder_in(value: object) -> str:

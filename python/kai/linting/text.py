@@ -16,7 +16,8 @@ from kai.admission.queue_tree import Queues
 from kai.api import documents, keys
 from kai.api.documents import plain_scalar
 from kai.api.places import line_of, nodes_of, walk
-from kai.errors import InvalidInputError, InvalidRequestError
+from kai.api.templates import read_rendered
+from kai.errors import InvalidRequestError
 from kai.linting import checks, duplicates, templates
 from kai.linting.given import NOTHING, Given
 from kai.linting.groups import name_of
@@ -57,7 +58,7 @@ def read(text: str) -> File:
     or Jinja, and InvalidRequestError for a text that is empty or contains other things than objects
     to check.
     """
-    read = _documents(text)
+    read = read_rendered(text, "kai lint")
     objects = []
     has_others = False
     for index, document in enumerate(read):
@@ -77,18 +78,6 @@ def read(text: str) -> File:
     if not objects and not is_manifest and not any(each.problem for each in read):
         raise InvalidRequestError("contains no object that can be checked")
     return File(text, read, objects)
-
-
-def _documents(text: str) -> list[documents.Document]:
-    try:
-        read = list(documents.read_documents(text))
-    except InvalidInputError:
-        if engine := templates.engine_of(text):
-            raise templates.unrendered(engine) from None
-        raise
-    if any(each.problem for each in read) and (engine := templates.engine_of(text)):
-        raise templates.unrendered(engine)
-    return read
 
 
 def check(

@@ -30,6 +30,7 @@ from kai.api import defaults, documents, keys, kinds
 from kai.api.nearest import did_you_mean
 from kai.api.owning import Owners
 from kai.api.reading import at, labels_of, mapping, objects, text
+from kai.api.templates import read_rendered
 from kai.engine.cluster import Rejected
 from kai.engine.text import listing
 from kai.grouping import (
@@ -84,7 +85,7 @@ class Manifests:
         """
         values = [
             (value, document)
-            for document in documents.read_documents(content)
+            for document in read_rendered(content, "kai plan")
             for value in _flatten(document.value)
         ]
         if not values and content.strip():

@@ -176,6 +176,7 @@ MISSPELT = {
             *("gpuFraction", "GPU-fraction", "gpu-fractions", "gpu-fractoin", "gpu-fracton"),
             *("gpufraction", "gpu.fraction", "gpu-portion", "kai-scheduler/gpu-fraction"),
             *("example.com/gpu-fraction", "pgu-fraction", "gpus-fraction", "GPU_FRACTION"),
+            "gpu/fraction",
             *("gpu-fraction.kai.scheduler", "kai.scheduler.gpu-fraction", "kai-gpu-fraction"),
             *("nvidia.com/gpu", "gpu-share", "gpus", "gpu-part", "kai.scheduler/fraction"),
         ),

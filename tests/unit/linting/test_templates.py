@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+import kai
 from kai.cli import main
 from kai.errors import InvalidInputError
 from kai.linting import Finding, lint, text
@@ -56,6 +57,12 @@ def test_a_helm_template_is_rendered_first(content: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
         text.read(content)
     assert str(caught.value) == HELM
+
+
+def test_a_plan_reads_no_template_either() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        kai.load(POD.format(name="{{ .Values.name }}").encode())
+    assert str(caught.value).endswith(HELM.replace("kai lint", "kai plan"))
 
 
 def test_a_jinja_template_is_rendered_first() -> None:
