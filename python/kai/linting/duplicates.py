@@ -9,6 +9,7 @@ from kai.admission import same_name
 from kai.admission.finding import Finding, refusal
 from kai.api import kinds
 from kai.api.reading import at, text
+from kai.linting.templates import placeholder_in
 
 
 def check(objects: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Finding]]:
@@ -31,9 +32,10 @@ def check(objects: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Finding]]
 
 
 def _key(manifest: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Kind and full name of an object that plans read and that has a name."""
+    """Kind and full name of an object that plans read and that has a name, which is known."""
     known = kinds.row_of_manifest(manifest)
-    if known is None or not known.read or not text(at(manifest, "metadata", "name")):
+    name = text(at(manifest, "metadata", "name"))
+    if known is None or not known.read or not name or placeholder_in(name):
         return None
     kind = text(manifest.get("kind"))
     return kind, kinds.full_name(manifest, cluster_scoped=kind in kinds.CLUSTER_SCOPED)

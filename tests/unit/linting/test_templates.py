@@ -134,6 +134,14 @@ def test_a_wrong_key_is_found_with_any_value() -> None:
     assert [each.code for each in found] == ["fraction-and-memory"]
 
 
+def test_names_that_another_program_fills_in_may_be_equal() -> None:
+    first, second = pod({}), pod({}, queue="team-b")
+    first["metadata"]["name"] = second["metadata"]["name"] = "train-${ID}"
+    assert lint([first, second]) == []
+    second["metadata"]["name"] = first["metadata"]["name"] = "train"
+    assert [each.code for each in lint([first, second])] == ["name-twice"]
+
+
 def test_another_value_of_the_object_is_checked() -> None:
     spec: dict[str, Any] = {"nodeName": "${X}", "hostNetwork": "on"}
     with_placeholder = only(pod({}, **spec))
