@@ -23,6 +23,8 @@ from kai.linting.templates import first_placeholder, placeholder_in
 FIRST = int(os.environ.get("KAI_SEED", "0"))
 MANIFESTS = int(os.environ.get("KAI_MANIFESTS", "200"))
 NOT_CREATED = "kai does not create the pods of a"
+ERRORS = ("queue-cycle", "duration-refused")
+"""What KAI's webhook admits, and plans leave out."""
 Manifest = Mapping[str, Any]
 
 
@@ -79,7 +81,7 @@ def _has_placeholder(value: Any) -> bool:
 def disagreement(manifest: Manifest) -> str:
     """Why lint and the plan disagree; "" if they agree, and "?" without a reason."""
     problems = left_out(manifest)
-    refused = [each for each in lint(manifest) if each.refused or each.code == "queue-cycle"]
+    refused = [each for each in lint(manifest) if each.refused or each.code in ERRORS]
     if bool(problems) == bool(refused):
         return ""
     if refused:

@@ -80,10 +80,26 @@ def check(settings: Mapping[str, Any]) -> Iterator[Finding]:
                     "ZenML refuses the settings key kubernetes",
                     "write orchestrator",
                 )
+        yield from _whole_gpus(settings)
     elif any(key in _PODS for key in settings):
         yield from _of_component(settings, ())
     else:
         yield from _of_pod(settings, ())
+
+
+def _whole_gpus(settings: Mapping[str, Any]) -> Iterator[Finding]:
+    """Whole GPUs in ResourceSettings, beside a part of a GPU in the settings of a component."""
+    count = at(settings, "resources", "gpu_count")
+    components = [mapping(value) for key, value in settings.items() if _component(key)]
+    pods = [_as_pod(mapping(each.get(key)), ()) for each in components for key in _PODS]
+    if count and any(map(gpus.shares, pods)):
+        yield warning(
+            "whole-gpu-beside-fraction",
+            ("resources", "gpu_count"),
+            f"ZenML may request gpu_count: {count} as whole GPUs in addition to a part of a GPU,"
+            " and KAI refuses such a pod",
+            "remove it",
+        )
 
 
 def _of_component(settings: Mapping[str, Any], where: Path) -> Iterator[Finding]:

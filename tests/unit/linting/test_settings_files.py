@@ -197,6 +197,17 @@ def test_a_run_configuration_of_zenml() -> None:
     ]
 
 
+def test_whole_gpus_of_zenml_beside_a_part() -> None:
+    half = {"gpu-fraction": "0.5", "gpu-fraction-container-name": "main"}
+    configuration = run_configuration(scheduler_name=KAI, labels=QUEUE, annotations=half)
+    configuration["steps"] = {}
+    assert lint(configuration) == []
+    configuration["settings"]["resources"] = {"gpu_count": 1}
+    finding = only(configuration)
+    assert (finding.code, finding.severity) == ("whole-gpu-beside-fraction", "warning")
+    assert finding.path == "settings.resources.gpu_count"
+
+
 def test_a_finding_in_a_run_configuration_has_its_line() -> None:
     from kai.admission.queue_tree import Queues
 
