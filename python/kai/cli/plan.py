@@ -85,6 +85,8 @@ def command(
     pods, and POD that of a pod. The namespace may be left out if the name is
     unique.
     """
+    from kai.engine import report
+
     _check(arguments, explain, fragmentation, scores, at_start)
     warn = Warner()
     answers, strict = Answers(arguments.form), arguments.strict
@@ -96,7 +98,10 @@ def command(
             traced.append((made.input, made.timing))
         is_page = answers.for_people and explain is None and scores is None
         if strict or not is_page:  # a page shows them
-            warn.of(made.warnings, strict=strict)
+            said = made.elsewhere.sentences() if explain and _is_elsewhere(made, explain) else ()
+            warn.of((each for each in made.warnings if each not in said), strict=strict)
+        if not is_page and explain is None:
+            warn(*report.notes(made))
         if strict:
             warn.of(made.rejected, strict=strict, prefix="left out: ")
         try:
@@ -143,9 +148,14 @@ def _explain(plan: Plan, name: str, answers: Answers, warn: Warner) -> None:
     from kai.engine.explain import rejections
 
     explanation = plan.why(name)
-    if rejections(plan, name):
+    if rejections(plan, name) or _is_elsewhere(plan, name):
         warn.status = warn.status or ANSWER_IS_NO
     answers.explain(explanation, _explanation(plan, name, explanation))
+
+
+def _is_elsewhere(plan: Plan, name: str) -> bool:
+    """Whether only pods of another scheduler have this name."""
+    return plan.elsewhere.of(name) is not None and not plan.situation.find_groups(name)
 
 
 def _scores(plan: Plan, pod: str, *, at_start: bool, wide: bool) -> Answer:
@@ -185,7 +195,7 @@ def _explanation(plan: Plan, given: str, explanation: str) -> dict[str, Any]:
     about: dict[str, Any] = {"input": plan.input, "now": plan.now_text}
     if found := rejections(plan, given):
         about["rejected"] = [asdict(each) for each in found]
-    else:
+    elif not _is_elsewhere(plan, given):
         group = plan.find_group(given)
         about |= {"pod_group": group.name, **group.to_dict()}
     return {**about, "explanation": [line.strip() for line in explanation.splitlines()]}
@@ -220,6 +230,7 @@ def _answer(plan: Plan, stuck: tuple[Fragmentation, Fragmentation] | None, *, wi
             groups(plan),
             *report.queue_tables_of(plan),
             *more,
+            report.elsewhere(plan),
             report.rejected(plan),
         ]
 

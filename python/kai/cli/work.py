@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kai.api import keys
 from kai.api.naming import naming
 from kai.cli.adding import added, flag
 from kai.cli.connecting import cluster_options
@@ -50,6 +51,8 @@ class PlanArguments:
     usage: str | None
     policy: tuple[str, ...]
     strict: bool
+    scheduler_name: str
+    queue_label_key: str
 
     def __post_init__(self) -> None:
         if self.is_live and self.inputs:
@@ -115,13 +118,23 @@ class PlanArguments:
 
             # A usage file takes precedence over the database of the configuration.
             config = named("--config", self.config) if self.config and not self.usage else None
-            options = PlanningOptions(config=config, as_kai=self.as_kai)
+            options = PlanningOptions(
+                config=config,
+                as_kai=self.as_kai,
+                scheduler_name=self.scheduler_name,
+                queue_label_key=self.queue_label_key,
+            )
             cluster = read_once(kubeconfig=self.kubeconfig, context=self.context, options=options)
             yield cluster if self.now is None else cluster.at(self.now)
         else:
             from kai.snapshot import read
 
-            yield from read(self.inputs, now=self.now)
+            yield from read(
+                self.inputs,
+                now=self.now,
+                scheduler_name=self.scheduler_name,
+                queue_label_key=self.queue_label_key,
+            )
 
 
 as_kai_option = flag("--as-kai", help="Decide exactly as KAI does, including its known errors.")
@@ -158,6 +171,20 @@ _PLANNING_OPTIONS = added(
     click.option("--usage", metavar="FILE", help="Past usage of the queues."),
     as_kai_option,
     click.option("--now", metavar="TIME", help="Time of the cycle, RFC 3339 [the current time]."),
+    click.option(
+        "--scheduler-name",
+        metavar="NAME",
+        default=keys.SCHEDULER_NAME,
+        show_default=True,
+        help="Plan the pods with this schedulerName, and those without one.",
+    ),
+    click.option(
+        "--queue-label-key",
+        metavar="KEY",
+        default=keys.QUEUE_LABEL,
+        show_default=True,
+        help="Key of the label that names a pod's queue.",
+    ),
     flag("--live", help="Read a live cluster instead of files; nothing is written."),
     cluster_options,
 )

@@ -13,6 +13,7 @@ from kai.api import times
 from kai.engine import frames
 from kai.engine.cluster import Rejected
 from kai.engine.decisions import Decisions
+from kai.engine.elsewhere import Elsewhere
 from kai.engine.frozen import Frozen
 from kai.engine.queues import Queues
 from kai.engine.situation import Situation
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from kai.engine.order import Order
     from kai.engine.timing import Phase
 
+_NONE_ELSEWHERE = Elsewhere({})
+
 
 class Answer:
     """All data of a plan, without explanations and printing."""
@@ -52,6 +55,8 @@ class Answer:
     """The invalid objects, which were left out."""
     warnings: tuple[str, ...]
     """The parts of the configuration that were skipped."""
+    elsewhere: Elsewhere
+    """The waiting pods of other schedulers; for `kai.engine.report`."""
     _compiled: _core.Plan
     _now_ns: int
 
@@ -63,6 +68,7 @@ class Answer:
         now_ns: int,
         rejected: tuple[Rejected, ...] = (),
         warnings: tuple[str, ...] = (),
+        elsewhere: Elsewhere = _NONE_ELSEWHERE,
     ) -> None:
         vars(self).update(
             _compiled=compiled,
@@ -71,6 +77,7 @@ class Answer:
             input=input,
             rejected=rejected,
             warnings=warnings,
+            elsewhere=elsewhere,
         )
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -89,7 +96,8 @@ class Answer:
         from kai.engine.kept import KeptPlan
 
         kept = KeptPlan.of(self._compiled, second(self.now))
-        beside = {name: getattr(self, name) for name in ("input", "rejected", "warnings")}
+        names = ("input", "rejected", "warnings", "elsewhere")
+        beside = {name: getattr(self, name) for name in names}
         return _unpickled, (type(self), kept, {**beside, "now_ns": self._now_ns})
 
     @property

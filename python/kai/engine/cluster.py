@@ -34,6 +34,7 @@ from kai.api.reading import at, mapping
 from kai.engine import arguments, edits, objects, overview, text
 from kai.engine import usage as usages
 from kai.engine.config import ConfigSource, config_json, read
+from kai.engine.elsewhere import Elsewhere, may_wait_elsewhere
 from kai.engine.lost_pods import LostPods, node_names_in
 from kai.engine.objects import Amount, NodeOptions, Objects, PodOptions, QueueOptions
 from kai.errors import InvalidClusterError, InvalidInputError, NotFoundError
@@ -119,6 +120,7 @@ class Cluster:
         self._reader_rejected: tuple[Rejected, ...] = ()
         self._reader_warnings: tuple[str, ...] = ()
         self._lost: LostPods | None = LostPods()  # None: the input was not searched for them yet
+        self._elsewhere: Elsewhere | None = Elsewhere({})  # None: the same
         self._missing = _Missing()
         self._groups: dict[str, _Group] | None = None
         # Changes since the tree or the bytes: by kind and name.
@@ -903,8 +905,28 @@ class Cluster:
             return (*self._reader_warnings, *self._missing.warnings(self._list), *lost)
 
     def _search_for_lost_pods(self) -> None:
-        """The next warnings name pods on nodes that do not exist. A feed only has current pods."""
-        self._lost = LostPods() if self._is_live else None
+        """The next plan names pods on nodes that do not exist, and waiting pods of other
+        schedulers. A feed only has current pods."""
+        if self._is_live:
+            self._lost, self._elsewhere = LostPods(), Elsewhere({})
+        else:
+            self._lost = self._elsewhere = None
+
+    def _pods_elsewhere(self) -> Elsewhere:
+        """The waiting pods that a plan leaves to other schedulers."""
+        with self._lock:
+            if self._elsewhere is None:
+                self._elsewhere = self._find_elsewhere()
+            if self._elsewhere and self._later:
+                return self._elsewhere.among_these(lambda name: self._find("Pod", name))
+            return self._elsewhere
+
+    def _find_elsewhere(self) -> Elsewhere:
+        if self._data is not None and not self._later and not may_wait_elsewhere(self._data.data):
+            return Elsewhere({})
+        named = at(self._tree_before(), "schedulerParams", "schedulerName")
+        scheduler = named if isinstance(named, str) and named else keys.SCHEDULER_NAME
+        return Elsewhere.among(self._all("Pod").values(), scheduler)
 
     def _lost_pods(self, nodes: Callable[[], Iterable[str]] | None) -> LostPods:
         if self._data is not None and not self._later:
@@ -1304,7 +1326,7 @@ class _Group:
 
 
 _BESIDE_OBJECTS = (
-    *("_name", "_now_ns", "_text_has_context", "_memory", "_lost", "_missing"),
+    *("_name", "_now_ns", "_text_has_context", "_memory", "_lost", "_elsewhere", "_missing"),
     *("_reader_rejected", "_reader_warnings"),
 )
 """The members of a cluster that copies and pickles take over beside its objects."""

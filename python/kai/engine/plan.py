@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from kai.engine import explain, report, text
 from kai.engine.answer import Answer
 from kai.engine.values import GroupPlan
+from kai.errors import NotFoundError
 
 if TYPE_CHECKING:
     from kai.engine.differences import PlanDiff
@@ -51,11 +52,18 @@ class Plan(Answer):
 
         The name is "namespace/name" of the pod group, of its workload or of one of its pods; the
         namespace may be omitted if the name is unique. For an object that was left out of the plan,
-        the result is the cause. Raises NotFoundError if no group, or several groups, match the
-        name.
+        and for a waiting pod of another scheduler, the result is the cause. Raises NotFoundError if
+        no group, or several groups, match the name.
         """
         found = explain.rejections(self, name)
-        return explain.why_rejected(found) if found else explain.why(self, name)
+        if found:
+            return explain.why_rejected(found)
+        try:
+            return explain.why(self, name)
+        except NotFoundError:
+            if not_planned := self.elsewhere.of(name):
+                return not_planned
+            raise
 
     def find_group(self, name: str) -> GroupPlan:
         """The pod group that `why` explains. Raises NotFoundError as `why` does."""

@@ -43,6 +43,7 @@ def tables_of(plan: Answer) -> list[Table]:
         decisions(plan),
         waiting(plan),
         *queue_tables(plan.queues, plan.situation.queue_parents, busy_only=True),
+        elsewhere(plan),
         rejected(plan),
     ]
 
@@ -92,6 +93,15 @@ def waiting(plan: Answer) -> Table:
 def warnings(plan: Answer) -> Table:
     """Printed before everything else: after a mistyped name the rest is not as intended."""
     return Table("Warnings", ("",), [(each,) for each in plan.warnings])
+
+
+def notes(plan: Answer) -> list[str]:
+    """Sentences about waiting pods of other schedulers, unless they are warnings of the plan."""
+    return [each for each in plan.elsewhere.sentences() if each not in plan.warnings]
+
+
+def elsewhere(plan: Answer) -> Table:
+    return Table("Not planned", ("",), [(each,) for each in notes(plan)])
 
 
 def rejected(plan: Answer) -> Table:

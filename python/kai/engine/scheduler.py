@@ -115,12 +115,17 @@ class Scheduler:
         else:
             plan = session.plan(compiled, now_ns=now_ns)
         noted = cluster._warnings(nodes=lambda: (node for node, *_ in plan.nodes()))
+        elsewhere = cluster._pods_elsewhere()
+        # Nothing else to plan, or a setting for KAI: somebody expects these pods in the plan.
+        if elsewhere and (elsewhere.meant_for_kai or not cluster.counts["pod_groups"]):
+            noted = (*noted, *elsewhere.sentences())
         return Plan(
             plan,
             input=cluster.name,
             now_ns=now_ns,
             rejected=cluster._all_rejected(plan.rejected),
             warnings=tuple(dict.fromkeys((*plan.warnings, *noted))),
+            elsewhere=elsewhere,
         )
 
     # ---- from one cycle to the next --------------------------------------------------------------

@@ -53,18 +53,19 @@ def group(
     pods: Sequence[Manifest],
     workloads: Mapping[Key, Manifest],
     existing_groups: Iterable[Manifest],
-    priority_classes: Iterable[str],
+    rules: Rules,
+    *,
+    scheduler: str = keys.SCHEDULER_NAME,
 ) -> Grouped:
-    """Groups the pods of kai-scheduler that belong to no pod group of the input."""
+    """Groups the pods of a scheduler that belong to no pod group of the input."""
     # A leader owns its workers.
     owners = Owners({**{key_of("Pod", pod): pod for pod in pods}, **workloads})
     existing = {kinds.full_name(each).rpartition("/")[2] for each in existing_groups}
-    rules = Rules(frozenset(priority_classes), keeps_invalid=True)
     result = Grouped()
     named: dict[tuple[str, str], list[tuple[Owner, Manifest]]] = {}  # namespace, annotation
     owned: dict[tuple[Key, str], list[tuple[Owner, Manifest]]] = {}  # owner and replica
     for pod in pods:
-        if at(pod, "spec", "schedulerName") != keys.SCHEDULER_NAME:
+        if at(pod, "spec", "schedulerName") != scheduler:
             continue
         try:
             owner = top_owner_in(pod, owners)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 
-from kai.api import documents, files, kinds, times
+from kai.api import documents, files, keys, kinds, times
 from kai.engine.cluster import Cluster
 from kai.errors import InvalidClusterError, InvalidInputError
 from kai.snapshot import archive
@@ -28,6 +28,8 @@ def load(
     now: datetime | str | None = None,
     strict: bool = False,
     into: Cluster | None = None,
+    scheduler_name: str = keys.SCHEDULER_NAME,
+    queue_label_key: str = keys.QUEUE_LABEL,
 ) -> Cluster:
     """The cluster in a file, a directory, bytes, "-" for standard input, or a list of those.
 
@@ -40,6 +42,10 @@ def load(
     >>> load(b"{kind: Node, metadata: {name: n1}, status: {capacity: {nvidia.com/gpu: 8}}}")
     <kai.Cluster: 1 node with 8 GPUs, 0 pod groups with 0 pods, 2 queues>
 
+    Pods of other schedulers are not planned: only those whose `schedulerName` is `scheduler_name`,
+    or is not set. `queue_label_key` is the label that names their queue, if they have no pod group
+    yet.
+
     `into` is a cluster. The manifests are added to it as if they were submitted now, and `load`
     returns it. A new object replaces an object of the same kind and name.
 
@@ -48,7 +54,15 @@ def load(
     >>> load(b"{kind: Node, metadata: {name: n2}}", into=cluster)
     <kai.Cluster: 2 nodes with 8 GPUs, 0 pod groups with 0 pods, 1 queue>
     """
-    clusters = _all(read(source, now=now, into=into))
+    clusters = _all(
+        read(
+            source,
+            now=now,
+            into=into,
+            scheduler_name=scheduler_name,
+            queue_label_key=queue_label_key,
+        )
+    )
     if len(clusters) != 1:
         names = ", ".join(str(cluster.name) for cluster in clusters)
         raise InvalidInputError(f"there are {len(clusters)} inputs, use kai.load_all: {names}")
@@ -87,6 +101,8 @@ def read(
     *,
     now: datetime | str | None = None,
     into: Cluster | None = None,
+    scheduler_name: str = keys.SCHEDULER_NAME,
+    queue_label_key: str = keys.QUEUE_LABEL,
 ) -> Iterator[Cluster | InvalidInputError]:
     """Yields the clusters of `load_all` one by one, and an error for each unreadable input.
 
@@ -94,7 +110,8 @@ def read(
     not a time.
     """
     sources = [source] if isinstance(source, (str, os.PathLike, bytes)) else list(source)
-    manifests = Manifests()
+    manifests = Manifests(scheduler=scheduler_name, queue_label=queue_label_key)
+    params = _params(scheduler_name, queue_label_key)
     named: dict[str, None] = {}  # the sources that manifests came from
     broken = False  # a manifest could not be read, so the cluster is incomplete
     has_snapshot = False
@@ -121,6 +138,8 @@ def read(
                     cluster = Cluster.from_snapshot(
                         snapshot.data, name=file, now=now or at, memory=text
                     )
+                    if params:
+                        cluster.configure(**params)
                     cluster._search_for_lost_pods()
                     yield cluster
                     continue
@@ -136,6 +155,15 @@ def read(
     files = manifests.files if has_snapshot else (*manifests.files, *manifests.empty_files)
     if files and not broken:
         yield _with_manifests(manifests, into, now, ", ".join(named) or None)
+
+
+def _params(scheduler_name: str, queue_label_key: str) -> dict[str, str]:
+    """What differs from the defaults, as `schedulerParams` of a snapshot."""
+    given = {
+        "schedulerName": (scheduler_name, keys.SCHEDULER_NAME),
+        "queueLabelKey": (queue_label_key, keys.QUEUE_LABEL),
+    }
+    return {name: value for name, (value, default) in given.items() if value != default}
 
 
 def _with_manifests(

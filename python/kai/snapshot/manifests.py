@@ -37,6 +37,7 @@ from kai.grouping import (
     FIXED,
     InvalidField,
     Key,
+    Rules,
     chain_in,
     controller_of,
     gangs,
@@ -68,7 +69,15 @@ class _Item:
 class Manifests:
     """The manifests of any number of files, which together describe one cluster."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        scheduler: str = keys.SCHEDULER_NAME,
+        queue_label: str = keys.QUEUE_LABEL,
+    ) -> None:
+        """`scheduler`: only pods with this schedulerName, or without one, get pod groups.
+        `queue_label`: the key of the label that names a queue."""
+        self._scheduler, self._queue_label = scheduler, queue_label
         self._items: list[_Item] = []
         self._bystanders: list[_Item] = []  # objects of other kinds that may own pods
         self._rejected: list[Rejected] = []
@@ -109,7 +118,9 @@ class Manifests:
         rejected = list(self._rejected)
         items = _without_duplicates(self._items, rejected)
         owners = Owners({item.key: item.manifest for item in items})
-        self.warnings = list(dict.fromkeys((*_warnings(items), *_guesses(items, owners))))
+        self.warnings = list(
+            dict.fromkeys((*_warnings(items, self._scheduler), *_guesses(items, owners)))
+        )
         if not self.files:
             self.warnings.append(f"there are no objects in {listing(self.empty_files, most=3)}")
         by_kind: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in kinds.LISTS}
@@ -132,8 +143,9 @@ class Manifests:
             _add_missing(by_kind["Queue"], defaults.queues())
             _add_missing(by_kind["PriorityClass"], defaults.priority_classes())
         by_kind["Node"] = [_node(node) for node in by_kind["Node"]]
-        made = _pods_of_workloads(items, owners, rejected)
-        pods = [_pod(pod) for pod in (*_sensible(by_kind["Pod"], rejected), *made)]
+        made = _pods_of_workloads(items, owners, rejected, self._scheduler)
+        sensible = _sensible(by_kind["Pod"], rejected, self._scheduler)
+        pods = [_pod(pod, self._scheduler) for pod in (*sensible, *made)]
         known = self._possible_owners(items)
         pods = [_marked(pod, known) for pod in _completed(pods, known)]
         classes = [*by_kind["PriorityClass"], *there["PriorityClass"]]
@@ -154,7 +166,13 @@ class Manifests:
             for kind, manifests in by_kind.items()
             if manifests or kind in _ALWAYS
         }
-        return {"rawObjects": lists}, sorted(rejected)
+        return {**self._params(), "rawObjects": lists}, sorted(rejected)
+
+    def _params(self) -> dict[str, Any]:
+        """The schedulerParams of the snapshot, unless all have their defaults."""
+        known = defaults.scheduler_params()
+        given = {"schedulerName": self._scheduler, "queueLabelKey": self._queue_label}
+        return {} if given.items() <= known.items() else {"schedulerParams": known | given}
 
     def _possible_owners(self, items: list[_Item]) -> dict[Key, Mapping[str, Any]]:
         """The objects that may own pods, also those of kinds that plans do not read."""
@@ -174,7 +192,8 @@ class Manifests:
     ) -> list[Mapping[str, Any]]:
         """Assigns the pods to pod groups, and adds new pod groups to `by_kind`."""
         classes = [text(at(each, "metadata", "name")) for each in priority_classes]
-        grouped = group(pods, owners, by_kind["PodGroup"], classes)
+        rules = Rules(frozenset(classes), queue_label=self._queue_label, keeps_invalid=True)
+        grouped = group(pods, owners, by_kind["PodGroup"], rules, scheduler=self._scheduler)
         by_kind["PodGroup"] += grouped.pod_groups
         rejected += [
             Rejected("Pod", kinds.full_name(problem.pod), problem.field, problem.message)
@@ -351,7 +370,7 @@ def _node(node: Mapping[str, Any]) -> dict[str, Any]:
     return {**node, "metadata": metadata, "status": status}
 
 
-def _warnings(items: list[_Item]) -> Iterator[str]:
+def _warnings(items: list[_Item], scheduler: str) -> Iterator[str]:
     """Warnings about unknown names in manifests."""
     classes = {each["metadata"]["name"] for each in defaults.priority_classes()}
     classes |= {item.key[2] for item in items if item.kind == "PriorityClass"}
@@ -359,7 +378,7 @@ def _warnings(items: list[_Item]) -> Iterator[str]:
     for item in sorted(items, key=lambda item: item.key):
         manifest = {**item.manifest, "kind": item.kind}
         pods = list(pods_in(manifest))
-        for found in admission.doubts(manifest, pods, scheduler=keys.SCHEDULER_NAME):
+        for found in admission.doubts(manifest, pods, scheduler=scheduler):
             yield f"{item.kind} {item.name}: {found.path}: {found.message}; {found.fix}"
         for name in admission.priorities(manifest, pods):
             if name not in classes:
@@ -371,7 +390,7 @@ def _warnings(items: list[_Item]) -> Iterator[str]:
 
 
 def _pods_of_workloads(
-    items: list[_Item], owners: Owners, rejected: list[Rejected]
+    items: list[_Item], owners: Owners, rejected: list[Rejected], scheduler: str
 ) -> list[dict[str, Any]]:
     """Creates pods for the workloads that have none.
 
@@ -386,7 +405,7 @@ def _pods_of_workloads(
         if makes_pods is False:
             problem = f"kai does not create the pods of a {item.kind}; add the pods themselves"
             rejected.append(Rejected(item.kind, item.name, "kind", problem))
-        elif makes_pods and not _refused(item.kind, item.manifest, rejected):
+        elif makes_pods and not _refused(item.kind, item.manifest, rejected, scheduler):
             try:
                 made += workloads.pods_of(item.kind, item.manifest)
             except InvalidField as error:
@@ -445,15 +464,17 @@ def _noted(
     return bool(noted)
 
 
-def _refused(kind: str, manifest: Mapping[str, Any], rejected: list[Rejected]) -> bool:
+def _refused(
+    kind: str, manifest: Mapping[str, Any], rejected: list[Rejected], scheduler: str
+) -> bool:
     """Whether the API server or KAI would refuse the pods of this object."""
     pods = pods_in({**manifest, "kind": kind})
-    found = admission.refusals(pods, scheduler=keys.SCHEDULER_NAME)
+    found = admission.refusals(pods, scheduler=scheduler)
     return _noted(kind, manifest, found, rejected)
 
 
 def _sensible(
-    pods: Iterable[Mapping[str, Any]], rejected: list[Rejected]
+    pods: Iterable[Mapping[str, Any]], rejected: list[Rejected], scheduler: str
 ) -> Iterator[Mapping[str, Any]]:
     for pod in pods:
         if isinstance(pod.get("spec"), Mapping):
@@ -462,18 +483,18 @@ def _sensible(
                 "Pending",
             )
             # The API server has accepted the pods that do not wait.
-            if not (waits and _refused("Pod", pod, rejected)):
+            if not (waits and _refused("Pod", pod, rejected, scheduler)):
                 yield pod
         else:
             message = "is missing" if pod.get("spec") is None else "is not a mapping"
             rejected.append(Rejected("Pod", kinds.full_name(pod), "spec", message))
 
 
-def _pod(pod: Mapping[str, Any]) -> dict[str, Any]:
+def _pod(pod: Mapping[str, Any], scheduler: str) -> dict[str, Any]:
     spec, status = dict(pod["spec"]), pod.get("status")
     if spec.get("schedulerName") in (None, ""):
         # Saved pods name their scheduler, "default-scheduler"; a pod without a name is ours.
-        spec["schedulerName"] = keys.SCHEDULER_NAME
+        spec["schedulerName"] = scheduler
     for containers in ("containers", "initContainers"):
         if isinstance(spec.get(containers), list):
             spec[containers] = [_container(each) for each in spec[containers]]
