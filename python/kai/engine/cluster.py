@@ -817,6 +817,11 @@ class Cluster:
             )
         if how != "pending" and not where:
             raise InvalidClusterError(f"{how}({group!r}) needs a node")
+        started_ns = None
+        if "started" in options:
+            if how == "pending":
+                raise InvalidClusterError(f"pending({group!r}): started is for running pods")
+            started_ns = _time("started", options["started"])
         for each in dict.fromkeys(where):
             self._missing.note("Node", each, f"pods of {group} are on it", self._list)
         entry = self._group(namespace or "default", name)
@@ -836,6 +841,8 @@ class Cluster:
             metadata.setdefault("annotations", {}).update(objects.domain_annotations(options))
         if options.get("created"):
             metadata["creationTimestamp"] = options["created"]
+        if started_ns is not None:
+            edits.note_start(metadata, started_ns)
         first, entry.pods = entry.pods, entry.pods + count
         made = [
             objects.pod(
@@ -1425,6 +1432,13 @@ def _check_params(params: Iterable[str]) -> None:
 
         known = _core.scheduler_param_names()[""]
         check_known(params, known, "schedulerParams has no member", InvalidClusterError)
+
+
+def _time(name: str, value: str) -> int:
+    try:
+        return times.to_ns(value)
+    except InvalidInputError as error:
+        raise InvalidClusterError(f"{name}: {error}") from None
 
 
 def _at_least(name: str, value: int, least: int) -> None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, times
 from kai.api.reading import at, mapping
 from kai.api.reading import objects as objects_of
 from kai.engine import objects
@@ -59,7 +59,16 @@ def waiting(pod: Manifest) -> dict[str, Any]:
     changed["spec"].pop("nodeName", None)
     changed["status"]["phase"] = "Pending"
     changed["status"].pop("extendedResourceClaimStatus", None)
+    changed["status"].pop("startTime", None)
     return changed
+
+
+def note_start(group: dict[str, Any], started_ns: int) -> None:
+    """Records in the metadata of a pod group that it started, unless it started earlier."""
+    annotations = group.setdefault("annotations", {})
+    before = annotations.get(keys.LAST_START_ANNOTATION)
+    if before is None or started_ns < times.to_ns(before):
+        annotations[keys.LAST_START_ANNOTATION] = times.to_text(started_ns)
 
 
 def parts_copied(pod: Manifest) -> dict[str, Any]:

@@ -121,6 +121,9 @@ class PodOptions(TypedDict, total=False):
     """Whether the domains get equal numbers of pods, or differ by one at most."""
     created: str
     """RFC 3339; default: one second younger than the previous group."""
+    started: str
+    """RFC 3339: when the pods started to run. Minimum run times of a group count from its first
+    start; without one they protect nothing."""
 
     gpus: Amount
     """Whole GPUs of each pod."""
@@ -335,6 +338,8 @@ def pod(
         "spec": _pod_spec(options, node),
         "status": {"phase": phase},
     }
+    if "started" in options:
+        manifest["status"]["startTime"] = options["started"]
     manifest["metadata"]["ownerReferences"] = [_owner(namespace, group)]
     if releasing:
         # A deadline that never passes: the pod is being deleted for as long as the cluster is used.

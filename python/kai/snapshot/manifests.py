@@ -47,6 +47,7 @@ from kai.grouping import (
     says_if_movable,
 )
 from kai.snapshot import qos, workloads
+from kai.snapshot.starts import with_starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,7 @@ class Manifests:
         pods = [_marked(pod, known) for pod in _completed(pods, known)]
         classes = [*by_kind["PriorityClass"], *there["PriorityClass"]]
         by_kind["Pod"] = self._group(pods, known, by_kind, classes, rejected)
+        by_kind["PodGroup"] = with_starts(by_kind["PodGroup"], by_kind["Pod"])
         _add_root_certificates(by_kind["ConfigMap"], there["ConfigMap"], by_kind["Pod"])
         if not any(
             lists[kind]
