@@ -8,7 +8,7 @@ import click
 
 from kai.cli.adding import flag
 from kai.cli.failures import ANSWER_IS_NO, DONE
-from kai.cli.virtual import FORMATS, life, life_options, seconds, workload
+from kai.cli.virtual import FORMATS, columns_option, life, life_options, seconds, workload
 from kai.cli.work import as_kai_option, policy_option
 from kai.errors import InvalidInputError
 
@@ -39,6 +39,7 @@ Examples:
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), help="Format of the workload [detected]."
 )
+@columns_option
 @click.option(
     "--seeds", default=20, type=click.IntRange(1), help="Number of pairs of simulations [20]."
 )
@@ -117,7 +118,11 @@ def command(base: str, variant: str, **given: Any) -> int:
 
 def _compared(base: str, variant: str, given: dict[str, Any], warn: Warner) -> Comparison:
     # Before the imports that need NumPy: `workload` reports a missing NumPy in a sentence.
-    chosen = workload("compare", "--workload", given["workload"], given["form"], given["cluster"])
+    chosen = workload(
+        "compare",
+        "--workload",
+        *(given[each] for each in ("workload", "form", "cluster", "columns")),
+    )
 
     from kai.engine import config as configuration
     from kai.sim.comparing import compare

@@ -53,9 +53,18 @@ def beginning(files: Sequence[str], options: dict[str, Any]) -> Workload:
                 f"{files[0]} and {files[1]}: there can be only one WORKLOAD; several inputs of kai"
                 " plan need --remaining"
             )
-        return workload("simulate", "WORKLOAD", files[0], options["form"], options["cluster"])
+        return workload(
+            "simulate",
+            "WORKLOAD",
+            files[0],
+            options["form"],
+            options["cluster"],
+            options["columns"],
+        )
     from kai.cli.work import Warner
 
+    if options["columns"] is not None:
+        raise click.UsageError("--columns needs a workload that is a table")
     if options["cluster"] is not None:
         raise click.UsageError("--cluster needs a workload: a snapshot has its own nodes")
     cluster = _cluster(files, options)

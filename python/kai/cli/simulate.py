@@ -11,7 +11,15 @@ import click
 from kai.cli.adding import flag, given_options, with_default
 from kai.cli.failures import DONE, print_error
 from kai.cli.first_moment import beginning, first_moment_options, is_live
-from kai.cli.virtual import FORMATS, life, life_options, needs_numpy, seconds, warm_up
+from kai.cli.virtual import (
+    FORMATS,
+    columns_option,
+    life,
+    life_options,
+    needs_numpy,
+    seconds,
+    warm_up,
+)
 from kai.cli.work import as_kai_option, policy_option
 
 if TYPE_CHECKING:
@@ -47,6 +55,7 @@ Examples:
     type=click.Choice(FORMATS),
     help="Format of WORKLOAD or --arrivals [detected].",
 )
+@columns_option
 @click.option(
     "--cluster", metavar="FILE", help="Nodes and queues to use instead of the workload's own."
 )
@@ -76,10 +85,11 @@ def command(
 ) -> int:
     """Simulate a workload in virtual time, with the scheduler that runs in clusters.
 
-    WORKLOAD is a YAML file, a public trace (Philly, ITP, openb, Muri, Tiresias), the
-    output of sacct --parsable2, or a file in the Standard Workload Format. The format
-    is detected from the content. For a trace, kai adds a cluster and queues, and the
-    output describes them. Times are written as 90s, 2h30m, 36h or 7d.
+    WORKLOAD is a YAML file, a public trace (Philly, ITP, openb, Muri, Tiresias,
+    Helios, Acme), the output of sacct --parsable2, a file in the Standard Workload
+    Format, or any table with --columns. The format is detected from the content. For a
+    trace, kai adds a cluster and queues, and the output describes them. Times are
+    written as 90s, 2h30m, 36h or 7d.
 
     WORKLOAD may also be a KAI snapshot: the simulation then starts with the state of
     that cluster, and --remaining gives the remaining run time of its pod groups. With

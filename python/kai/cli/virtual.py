@@ -16,7 +16,17 @@ if TYPE_CHECKING:
     from kai.sim.workload import Workload
 
 # A copy of the names in kai.sim.traces, so that --help does not load NumPy.
-FORMATS = ("philly", "itp", "openb", "muri", "tiresias", "swf", "sacct", "yaml")
+FORMATS = (
+    *("philly", "itp", "openb", "muri", "tiresias", "helios", "acme"),
+    *("swf", "sacct", "csv", "yaml"),
+)
+
+columns_option = click.option(
+    "--columns",
+    metavar="OURS=THEIRS,...",
+    help="Columns of any table: arrival, gpus, and duration or start and end; also pods, cpu, name,"
+    " queue, user. Such as arrival=submit_time,duration=run_s,gpus=milli/1000.",
+)
 
 life_options = added(
     click.option("--until", metavar="TIME", help="End after this time, such as 36h or 7d."),
@@ -74,23 +84,35 @@ def life(options: dict[str, Any]) -> Life:
     )
 
 
-def workload(command: str, what: str, file: str, form: str | None, cluster: str | None) -> Workload:
+def workload(
+    command: str,
+    what: str,
+    file: str,
+    form: str | None,
+    cluster: str | None,
+    columns: str | None = None,
+) -> Workload:
     """Reads the workload of a file; `cluster` is a file with other nodes and queues.
 
-    `what` names the option of the file in errors. Raises InvalidInputError if a file cannot be read
-    or NumPy is missing.
+    `columns`: the value of --columns. `what` names the option of the file in errors. Raises
+    InvalidInputError if a file cannot be read or NumPy is missing.
     """
     from kai.cli.work import named, patiently
 
     def read() -> Workload:
         try:
+            from kai.sim.traces import columns as mapped
             from kai.sim.traces import read, read_cluster
         except ModuleNotFoundError as error:
             raise needs_numpy(command, error) from None
         nodes, queues = (
             (None, None) if cluster is None else read_cluster(named("--cluster", cluster))
         )
-        return read(named(what, file), format=form, nodes=nodes, queues=queues)
+        try:
+            mapping = None if columns is None else mapped.checked(mapped.parse(columns))
+        except InvalidInputError as error:
+            raise InvalidInputError(f"--columns: {str(error).removeprefix('columns: ')}") from None
+        return read(named(what, file), format=form, nodes=nodes, queues=queues, columns=mapping)
 
     return patiently("reading", read)
 

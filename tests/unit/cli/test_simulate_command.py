@@ -447,3 +447,25 @@ def test_a_configuration_may_enable_past_usage(run: Run, tmp_path: Path) -> None
     done = run("simulate", workload, "--config", config)
     assert (done.status, len(done.err.splitlines())) == (2, 1)
     assert "unknown client type: influx" in done.err
+
+
+def test_the_columns_of_a_table_are_named_on_the_command_line(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "jobs.csv"
+    table.write_text("when,ran,devices\n0,60,4\n30,60,2\n")
+    columns = "arrival=when,duration=ran,gpus=devices"
+    answer = json.loads(run("simulate", table, "--columns", columns, "--json").out)
+    assert answer["workload"]["jobs"] == 2
+    done = run("simulate", table, "--columns", "arrival")
+    assert (done.status, "--columns: 'arrival' is not of the form OURS=THEIRS" in done.err) == (
+        2,
+        True,
+    )
+    assert "--columns: gpus is missing" in run("simulate", table, "--columns", "arrival=when").err
+
+
+def test_objects_of_kubernetes_are_no_workload(run: Run, tmp_path: Path) -> None:
+    jobs = tmp_path / "jobs.json"
+    jobs.write_text('{"apiVersion": "v1", "kind": "List", "items": []}')
+    done = run("simulate", jobs)
+    assert done.status == 2
+    assert "is a file of Kubernetes objects: plan it with kai plan, or" in done.err

@@ -93,11 +93,34 @@ def test_philly_has_a_queue_for_each_virtual_cluster(tmp_path: Path) -> None:
 
 
 def test_an_itp_cluster_is_sized_for_its_demand(tmp_path: Path) -> None:
-    # 13,000 GPU-seconds in 200 s: 65 GPUs, 85 % of 76.5, which are 9.6 nodes.
-    workload = read(tmp_path, ITP, "cluster07.csv")
-    assert workload.nodes == (NodePool("node", 10, gpus=8),)
+    # 128,000 GPU-seconds in 2,000 s: 64 GPUs, 85 % of 75.3, which are 9.4 nodes.
+    text = ITP.split("\n")[0] + "\na,100,1000,64\nb,2100,1000,64\n"
+    workload = read(tmp_path, text, "cluster07.csv")
+    assert workload.nodes == (NodePool("node", 9, gpus=8),)
     assert (workload.name, workload.start) == ("cluster07", "2021-03-04T00:01:40")
     assert [job.name for job in rows(workload)] == ["a", "b"]
+
+
+def test_a_listing_that_is_shorter_than_its_jobs_gets_no_more_gpus_than_they_request(
+    tmp_path: Path,
+) -> None:
+    two_jobs = "1 0 10 3600 4 -1 -1 4 7200 -1 1 1 1 1 1 1 -1 -1\n"
+    two_jobs += "2 60 10 36000 8 -1 -1 8 72000 -1 1 2 1 1 1 1 -1 -1\n"
+    workload = read(tmp_path, two_jobs, "two.swf")
+    # 302,400 GPU-seconds in 36,060 s: 8.4 GPUs, 85 % of 9.9, which are 1.2 nodes.
+    assert workload.gpus == 8
+    assert "the mean demand until the last job ends" in workload.source
+    head = "JobID|Submit|ElapsedRaw|AllocTRES\n"
+    row = "|2024-10-01T08:00:0{0}|7200|cpu=8,gres/gpu=1\n"
+    two = head + "".join(f"{each}{row.format(each)}" for each in (1, 2))
+    assert read(tmp_path, two).gpus == 8
+    # 5 jobs of 8 GPUs that run for ten days each: never more than the 40 that they request.
+    many = head + "".join(
+        f"{each}|2024-10-01T08:00:0{each}|864000|cpu=8,gres/gpu=8\n" for each in range(5)
+    )
+    assert read(tmp_path, many).gpus == 40
+    at_once = ITP.split("\n")[0] + "\na,0,1000,4\nb,0,1000,8\nc,0,1000,8\n"
+    assert read(tmp_path, at_once).gpus == 16
 
 
 def test_the_largest_job_fits_a_cluster_that_is_sized(tmp_path: Path) -> None:
@@ -109,11 +132,11 @@ def test_a_folder_of_itp_clusters_is_one_cluster_with_a_queue_for_each(tmp_path:
     (tmp_path / "east.csv").write_text(ITP)
     (tmp_path / "west.csv").write_text(ITP.replace("a,", "c,").replace("b,", "d,"))
     workload = traces.read(tmp_path)
-    assert [(pool.name, pool.count) for pool in workload.nodes] == [("east", 10), ("west", 10)]
+    assert [(pool.name, pool.count) for pool in workload.nodes] == [("east", 1), ("west", 1)]
     assert {each.name: each.deserved_gpus for each in workload.queues} == {
-        "itp": 160,
-        "east": 80,
-        "west": 80,
+        "itp": 16,
+        "east": 8,
+        "west": 8,
     }
     assert sorted((job.name, job.queue) for job in rows(workload)) == [
         *(("a", "east"), ("b", "east"), ("c", "west"), ("d", "west"))
@@ -228,6 +251,104 @@ def test_sacct_as_parsable_ends_lines_with_a_bar(tmp_path: Path) -> None:
     assert rows(read(tmp_path, text))[0].duration_s == 60
 
 
+@pytest.mark.parametrize("separator", ["\t", ";", ","])
+def test_sacct_columns_may_have_another_separator(tmp_path: Path, separator: str) -> None:
+    # A comma separates columns only where the resources of a job have another separator.
+    text = SACCT.replace(",", ";") if separator == "," else SACCT
+    workload = read(tmp_path, text.replace("|", separator), "sacct.txt")
+    known = read(tmp_path, SACCT, "sacct.txt")
+    assert rows(workload) == rows(known)
+    assert workload.problems == known.problems
+
+
+def test_sacct_times_may_be_seconds_since_1970(tmp_path: Path) -> None:
+    text = "JobID|Submit|Start|End|AllocTRES\n1|1727769600|1727769660|1727776860|cpu=8,gres/gpu=1\n"
+    workload = read(tmp_path, text)
+    assert (rows(workload)[0].duration_s, workload.start) == (7200, "2024-10-01T08:00:00")
+
+
+@pytest.mark.parametrize(
+    ("tres", "gpus"),
+    [
+        ("gres/gpu:a100_3g.20gb=1,gres/gpu=1", 3 / 7),
+        ("gres/gpu:a100_3g.20gb=1", 3 / 7),
+        ("gres/gpu:1g.10gb=2,gres/gpu=2", 2 / 7),
+        ("gres/gpu:nvidia_h100_7g.80gb=1,gres/gpu=1", 1),
+        ("gres/gpu:a30_2g.12gb=1", 0.5),
+        ("gres/gpu:a100_3g.20gb=3,gres/gpu=3", 2),
+        ("gres/gpu:a100=1,gres/gpu:a100_3g.20gb=1,gres/gpu=2", 2),
+        ("gres/gpu:a100_80gb=2,gres/gpu=2", 2),
+    ],
+)
+def test_a_mig_slice_of_slurm_is_a_part_of_a_gpu(tmp_path: Path, tres: str, gpus: float) -> None:
+    text = f"JobID|Submit|ElapsedRaw|AllocTRES\n7|2026-01-05T10:00:00|60|cpu=1,{tres}\n"
+    workload = read(tmp_path, text)
+    job = rows(workload)[0]
+    assert job.gpus * job.pods == pytest.approx(gpus)
+    assert ("MIG slices, which count as parts" in workload.source) == ("g." in tres)
+
+
+TABLE = """id;when;ran;milli;hosts;team
+a;2026-01-05 10:00:00+01:00;01:00:00;16000;2;vision
+b;2026-01-05 11:00:00+01:00;1-00:00:00;500;1;speech
+c;2026-01-05 12:00:00+01:00;00:01:00;1500;1;speech
+"""
+MAPPING = {"name": "id", "arrival": "when", "duration": "ran", "gpus": "milli/1000"}
+
+
+def test_the_columns_of_any_table_can_be_named(tmp_path: Path) -> None:
+    columns = {**MAPPING, "pods": "hosts", "queue": "team"}
+    workload = read(tmp_path, TABLE, columns=columns)
+    first, second = rows(workload)
+    assert (first.name, first.pods, first.gpus, first.duration_s) == ("a", 2, 8, 3600)
+    assert (second.arrival_s, second.gpus, second.duration_s) == (3600, 0.5, 86_400)
+    assert second.queue == "speech"
+    assert workload.start == "2026-01-05T09:00:00"
+    assert workload.problems == (
+        "trace.csv: 1 row is left out; it is line 4: milli '1500' is neither a whole number of"
+        " GPUs nor a part of one",
+    )
+
+
+def test_a_table_with_starts_and_ends_in_seconds(tmp_path: Path) -> None:
+    text = "submitted,began,ended,devices\n0,10,70,1\n5,20,15,1\n"
+    columns = {"arrival": "submitted", "start": "began", "end": "ended", "gpus": "devices*2"}
+    workload = read(tmp_path, text, columns=columns)
+    [job] = rows(workload)
+    assert (job.name, job.gpus, job.duration_s) == ("job-1", 2, 60)
+    assert "ended '15' is before the start" in workload.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"arival": "when"}, "jobs have no 'arival'; did you mean 'arrival'?"),
+        ({"arrival": "when"}, "gpus is missing: write gpus=COLUMN"),
+        ({"arrival": "when", "gpus": "milli"}, "write duration=COLUMN, or start=COLUMN"),
+        ({**MAPPING, "name": "idd"}, "there is no column 'idd'; did you mean 'id'?"),
+        ({**MAPPING, "gpus": "milli/0"}, "has the factor 0"),
+        ("arrival", "columns is a mapping of texts"),
+    ],
+)
+def test_a_mapping_that_fits_no_table_raises_one_sentence(
+    tmp_path: Path, columns: object, message: str
+) -> None:
+    with pytest.raises(InvalidInputError) as error:
+        read(tmp_path, TABLE, columns=columns)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(("format", "queue"), [("helios", "vc1"), ("acme", "Pretrain")])
+def test_helios_and_acme_are_known(tmp_path: Path, format: str, queue: str) -> None:
+    column = {"helios": "vc", "acme": "type"}[format]
+    text = f"job_id,user,{column},gpu_num,cpu_num,node_num,state,submit_time,duration\n"
+    text += f"7,u1,{queue},16,32,2,COMPLETED,2020-04-01 00:00:24,579.0\n"
+    workload = read(tmp_path, text)
+    [job] = rows(workload)
+    assert (workload.name, job.queue, job.pods, job.gpus) == (format, queue, 2, 8)
+    assert (job.cpu, job.user, job.duration_s) == (16, "u1", 579)
+
+
 def test_a_sacct_job_that_ran_twice_is_two_jobs(tmp_path: Path) -> None:
     text = (
         "JobID|Submit|Start|End|AllocGRES|AllocCPUS\n"
@@ -283,8 +404,24 @@ yesterday,60.0,1,60.0,a
         ("; MaxProcs: 4\n", "has no jobs"),
         ('job_id,submission_time,duration,num_gpu\n"' + "x" * 200_000, "line 2: field larger"),
         ("job_id,job_id,submission_time,num_gpu\n", "two columns are named 'job_id'"),
-        ("\0\0", "not valid YAML: unacceptable character"),
+        ("\0\0", "is in no known format: kai reads philly, itp"),
         ("jobs: [", "trace.csv:1: not valid YAML"),
+        ("a\tb\tc\n1\t2\t3\n", "its columns match no known format"),
+        ("[{}]", "is a JSON list, and kai reads philly, itp"),
+        ("hello\n", "is in no known format: kai reads"),
+        ("- a\n- b\n", "is in no known format: kai reads"),
+        ("name_of_it: 1\nother: 2\n", "is in no known format: kai reads"),
+        ("jbos: {}\n", "a workload has no key 'jbos'; did you mean 'jobs'?"),
+        ('{"kind": "List", "apiVersion": "v1", "items": []}', "is a file of Kubernetes objects"),
+        ("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n", "kai simulate --remaining 8h"),
+        ('{"jobs": [{"job_id": 1}], "meta": {}}', "looks like the output of sacct --json"),
+        ("   JobID   User\n------- ------\n  1   ann\n", "looks like the output of sacct without"),
+        ("1_[2-9%4]|ann|2026-01-05T10:00:00\n", "sacct without its header"),
+        (" JOBID PARTITION NAME\n 1 gpu train\n", "looks like the output of squeue"),
+        (
+            "JobID,Submit,ElapsedRaw,AllocTRES\n1,2026-01-05T10:00:00,60,cpu=1,gres/gpu=1\n",
+            "commas separate its columns, and the resources within a column as well",
+        ),
     ],
 )
 def test_an_invalid_file_raises_one_sentence(tmp_path: Path, text: str, message: str) -> None:

@@ -76,7 +76,7 @@ def test_a_pod_group_without_a_recorded_start_is_protected_too() -> None:
     assert evicted(WITHIN, group, startTime=STARTED) == 0
     key = "kai.scheduler/last-start-timestamp"
     recorded = {**group, "metadata": {"name": "pg-low", "annotations": {key: AFTER}}}
-    # A recorded start counts: here the run time has not begun.
+    # A recorded start counts, not that of the pods.
     assert evicted("2026-01-01T00:20:00Z", recorded, startTime=STARTED) == 0
     assert evicted("2026-01-01T00:22:00Z", recorded, startTime=STARTED) == 1
 

@@ -38,7 +38,7 @@ from kai.sim.workload import (
     Workload,
 )
 
-__all__ = ["cluster_of_yaml", "of_yaml", "yaml_of"]
+__all__ = ["cluster_of_yaml", "of_page", "of_yaml", "yaml_of"]
 
 MOST_JOBS = 5_000_000
 _MAINTENANCE = ("maintenance",)
@@ -59,6 +59,17 @@ def of_yaml(
     Raises InvalidInputError for an error in the text, with file, line and key.
     """
     page = Page(file, text)
+    return of_page(page, nodes=nodes, queues=queues, other_queues=other_queues)
+
+
+def of_page(
+    page: Page,
+    *,
+    nodes: tuple[NodePool, ...] | None = None,
+    queues: tuple[Queue, ...] | None = None,
+    other_queues: tuple[Queue, ...] = (),
+) -> Workload:
+    """The same of a text that is parsed already. Raises InvalidInputError as `of_yaml` does."""
     top = page.mapping((), "workload", "jobs")
     if nodes is None:
         nodes = _nodes(page, top)
@@ -75,7 +86,7 @@ def of_yaml(
     } or dict(PRIORITY_CLASSES)
     rows = list(_jobs(page, queues, classes))
     rows.sort(key=lambda job: job.arrival_s)
-    with naming(file):
+    with naming(page.file):
         jobs = Jobs.of(rows)
     return Workload(
         jobs=jobs,

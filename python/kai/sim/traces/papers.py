@@ -16,7 +16,7 @@ from kai.sim.traces.trace import (
     Trace,
     date_of,
     even_queues,
-    sized_nodes,
+    sized,
     sized_sentence,
 )
 from kai.sim.workload import Floats, NodePool
@@ -85,7 +85,7 @@ def itp_clusters(tables: Sequence[tuple[str, Table]]) -> Trace:
     if len(tables) == 1:
         return itp(tables[0][1], tables[0][0])
     traces = [itp(table, name) for name, table in tables]
-    pools = [sized_nodes(each.arrival_s, each.duration_s, each.gpus)[0] for each in traces]
+    pools = [sized(each.arrival_s, each.duration_s, each.gpus).nodes[0] for each in traces]
     nodes = tuple(
         NodePool(each.name, pool.count, gpus=pool.gpus)
         for each, pool in zip(traces, pools, strict=True)

@@ -6,27 +6,33 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kai.api import files
 from kai.api.documents import decode
 from kai.api.nearest import check_known
 from kai.errors import InvalidInputError
-from kai.sim.traces import alibaba, by_hand, papers
+from kai.sim.traces import alibaba, by_hand, papers, unknown
+from kai.sim.traces import columns as mapped
 from kai.sim.traces import sacct as slurm
 from kai.sim.traces import swf as archive
+from kai.sim.traces.page import Page
 from kai.sim.traces.table import Table
 from kai.sim.traces.trace import Choice, Trace, workload_of
 from kai.sim.workload import NodePool, Queue, Workload
 
 __all__ = ["FORMATS", "read", "read_all", "read_arrivals", "read_cluster", "write_yaml"]
 
-FORMATS = ("philly", "itp", "openb", "muri", "tiresias", "swf", "sacct", "yaml")
-"""The formats that `read` knows."""
+FORMATS = (
+    *("philly", "itp", "openb", "muri", "tiresias", "helios", "acme"),
+    *("swf", "sacct", "csv", "yaml"),
+)
+"""The formats that `read` knows; csv is any table, with `columns`."""
 
 PathLike = str | os.PathLike[str]
 
+_OF_HELIOS = ("user", "gpu_num", "cpu_num", "node_num", "submit_time", "duration")
 # Columns of the first line that identify a format, the most specific ones first.
 _HEADERS: Sequence[tuple[str, frozenset[str]]] = (
     ("openb", frozenset(("name", "num_gpu", "gpu_milli"))),
@@ -34,6 +40,8 @@ _HEADERS: Sequence[tuple[str, frozenset[str]]] = (
     ("itp", frozenset(("job_id", "submission_time", "num_gpu"))),
     ("muri", frozenset(("job_id", "num_gpu", "submit_time", "iteration_time"))),
     ("tiresias", frozenset(("job_id", "num_gpu", "submit_time", "model_name"))),
+    ("helios", frozenset(("job_id", "vc", *_OF_HELIOS))),
+    ("acme", frozenset(("job_id", "type", *_OF_HELIOS))),
 )
 _OPENB_NODES = frozenset(("sn", "cpu_milli", "memory_mib", "gpu"))
 _OPENB_LIST = "openb_node_list_all_node.csv"
@@ -47,6 +55,7 @@ def read(
     queues: Sequence[Queue] | None = None,
     queues_by: str | None = None,
     processors: str = "gpus",
+    columns: Mapping[str, str] | None = None,
 ) -> Workload:
     """The workload of a file, or of a folder of ITP or openb files.
 
@@ -58,6 +67,9 @@ def read(
         queues_by: the column for the queues of a Slurm or SWF trace: account, user, partition,
             for SWF also queue, or one for a single queue
         processors: the meaning of a processor in an SWF trace: gpus or cores
+        columns: the columns of a table in another format, such as {"arrival": "submit_time",
+            "duration": "run_s", "gpus": "milli/1000"}; also start, end, pods, cpu, name, queue
+            and user
 
     Invalid rows are left out, and counted in `Workload.problems`. Raises InvalidInputError if the
     file cannot be read or has nothing usable, and for arguments that do not fit the format.
@@ -68,7 +80,9 @@ def read(
     choice = Choice(
         None if pools is None else tuple(pools), None if queues is None else tuple(queues)
     )
-    return _read(path, format, choice, queues_by, processors)
+    if columns is not None:
+        mapped.checked(columns)
+    return _read(path, format, choice, queues_by, processors, columns)
 
 
 def read_arrivals(path: PathLike, cluster: Workload, *, format: str | None = None) -> Workload:
@@ -87,21 +101,28 @@ def _read(
     choice: Choice,
     queues_by: str | None = None,
     processors: str = "gpus",
+    columns: Mapping[str, str] | None = None,
 ) -> Workload:
     content, name = _content(path), os.path.basename(os.fspath(path).rstrip("/")) or str(path)
     if format is not None:
         check_known([format], FORMATS, "there is no format", lists_all=True)
+    if columns is not None and format not in (None, "csv"):
+        raise InvalidInputError(f"columns are for format csv, and the format is {format}")
     if isinstance(content, dict):
         kind = format or _kind_of_folder(name, content)
     else:
-        kind = format or _kind(name, content)
+        kind = format or ("csv" if columns is not None else _kind(name, content))
     _check(kind, queues_by, processors)
     if isinstance(content, dict):
         return _of_folder(name, content, kind, choice, Path(path))
+    if kind in ("csv", *mapped.KNOWN):
+        return workload_of(_mapped(kind, name, content, columns), choice)
     if kind == "yaml":
-        return by_hand.of_yaml(
-            name,
-            content,
+        page = Page(name, content)
+        if format is None and unknown.is_no_workload(page.root):
+            raise _in_no_format(name, content)
+        return by_hand.of_page(
+            page,
             nodes=choice.nodes,
             queues=choice.queues,
             other_queues=choice.other_queues,
@@ -197,11 +218,26 @@ def _kind(name: str, text: str) -> str:
         return "swf"
     if columns >= _OPENB_NODES:
         raise InvalidInputError(f"{name}: is a list of nodes; name a list of pods")
-    if "," in first and not set(":{[") & set(first):
-        raise InvalidInputError(
-            f"{name}: its columns match no known format ({', '.join(FORMATS)}): {first[:100]}"
-        )
+    if not unknown.may_be_yaml(text):
+        raise _in_no_format(name, text)
     return "yaml"
+
+
+def _in_no_format(name: str, text: str) -> InvalidInputError:
+    return InvalidInputError(f"{name}: {unknown.sentence(text, FORMATS)}")
+
+
+def _mapped(kind: str, name: str, text: str, columns: Mapping[str, str] | None) -> Trace:
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    table = Table.of_csv(name, text, separator=mapped.separator_of(first))
+    if kind != "csv":
+        known = {
+            ours: theirs for ours, theirs in mapped.KNOWN[kind].items() if theirs in table.columns
+        }
+        return mapped.of_columns(table, known, kind)
+    if columns is None:
+        raise InvalidInputError(f"{name}: format csv needs columns, such as arrival=submit_time")
+    return mapped.of_columns(table, columns)
 
 
 def _kind_of_folder(name: str, content: dict[str, str]) -> str:

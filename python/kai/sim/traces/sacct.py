@@ -13,29 +13,66 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
 from kai.errors import InvalidInputError
 from kai.sim.traces.table import MOST_GPUS, Table
-from kai.sim.traces.trace import Trace, date_of, sized_nodes, sized_sentence
-from kai.sim.workload import Floats, NodePool
+from kai.sim.traces.trace import Sized, Trace, date_of, sized
+from kai.sim.workload import Floats
 
-__all__ = ["QUEUES_BY", "is_sacct", "sacct"]
+__all__ = ["COMMAND", "QUEUES_BY", "is_sacct", "looks_like", "sacct"]
+
+COMMAND = (
+    "sacct --allusers --parsable2 --format JobID,User,Account,Partition,Submit,Start,End,Elapsed,"
+    "ReqTRES,AllocTRES,NNodes,State,Timelimit"
+)
+"""The command whose output is read."""
 
 QUEUES_BY = {"account": "Account", "user": "User", "partition": "Partition"}
 _NEVER = ("Unknown", "None", "N/A", "")
 _TIME = re.compile(r"(?:(\d{1,6})-)?(\d{1,4}):(\d\d):(\d\d)(?:\.\d+)?|(\d{1,5}):(\d\d)(?:\.\d+)?")
-_GPU = re.compile(r"(?:^|,)(?:gres/)?gpu(?::([^=:,]+))?[=:](\d+)")
-_MEMORY = re.compile(r"(?:^|,)mem=(\d+(?:\.\d+)?)([KMGTP]?)")
+_GPU = re.compile(r"(?:^|[,;])(?:gres/)?gpu(?::([^=:,;]+))?[=:](\d+)")
+_MIG = re.compile(r"(?:^|[^0-9])([1-7])g[._](\d+)gb")
+_SLICES, _SLICES_OF_A30 = 7, 4
+_OF_A30 = frozenset(((1, 6), (2, 12), (4, 24)))
+_MEMORY = re.compile(r"(?:^|[,;])mem=(\d+(?:\.\d+)?)([KMGTP]?)")
 _MOST_MIB = 2.0**42
-_CORES = re.compile(r"(?:^|,)cpu=(\d+)")
+_CORES = re.compile(r"(?:^|[,;])cpu=(\d+)")
 _MIB = {"K": 1 / 1024, "": 1.0, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
+
+
+SEPARATORS = ("|", ",", "\t", ";")
 
 
 def is_sacct(first_line: str) -> bool:
     """Whether a first line has sacct's column names."""
-    return "JobID" in first_line.split("|")
+    return any("JobID" in _cells(first_line, each) for each in SEPARATORS)
+
+
+def looks_like(lines: Sequence[str]) -> str:
+    """What the first lines of a text look like, if it is Slurm's and not read; "" if it is not."""
+    first = lines[0] if lines else ""
+    words = first.split()
+    if "JobID" in words:
+        return "looks like the output of sacct without --parsable2, which cuts long cells"
+    if "JOBID" in words and len(words) > 2:
+        return "looks like the output of squeue, which lacks the jobs that have ended"
+    cells = first.split("|")
+    if len(cells) > 2 and _JOB.fullmatch(cells[0].strip()):
+        return "looks like the output of sacct without its header (--noheader)"
+    if first.startswith("{") and _SACCT_JSON.search("".join(lines)[:100_000]):
+        return "looks like the output of sacct --json"
+    return ""
+
+
+_JOB = re.compile(r"\d+([_+](\d+|\[.*\]))?(\.\w+)?")
+_SACCT_JSON = re.compile(r'"(job_id|slurm|association|tres)"\s*:')
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    return [each.strip().strip('"') for each in line.split(separator)]
 
 
 def sacct(file: str, text: str, *, queues_by: str = "account", models: Sequence[str] = ()) -> Trace:
@@ -64,7 +101,9 @@ def sacct(file: str, text: str, *, queues_by: str = "account", models: Sequence[
     allowed = [_models(text, models) for text in table.texts("ReqTRES")]
     states = table.texts("State")
     users, queue = table.texts("User"), table.texts(QUEUES_BY.get(queues_by, ""), "sacct")
-    nodes = _nodes(arrival_s[kept], duration_s[kept], gpus[kept], cores[kept], memory[kept])
+    nodes, of_nodes = _nodes(
+        arrival_s[kept], duration_s[kept], gpus[kept], cores[kept], memory[kept]
+    )
     return Trace(
         "sacct",
         job_names=[job[i] for i in kept],
@@ -81,19 +120,34 @@ def sacct(file: str, text: str, *, queues_by: str = "account", models: Sequence[
             "user": [users[i] for i in kept],
         },
         nodes=nodes,
-        cluster=sized_sentence(nodes),
-        notes=("a job that still runs ends at the time of the listing",)
-        if "RUNNING" in states
-        else (),
+        cluster=of_nodes,
+        notes=_notes([taken[i] for i in kept], [states[i] for i in kept]),
         start=date_of(float(arrival_s[kept].min())),
         problems=table.problems(),
     )
 
 
+def _notes(taken: Sequence[str], states: Sequence[str]) -> tuple[str, ...]:
+    notes = []
+    if "RUNNING" in states:
+        notes.append("a job that still runs ends at the time of the listing")
+    if sliced := sum(bool(_MIG.search(each)) for each in taken):
+        jobs = "1 job has" if sliced == 1 else f"{sliced:,} jobs have"
+        notes.append(f"{jobs} MIG slices, which count as parts of a GPU: 3g.20gb is 3/7")
+    return tuple(notes)
+
+
 def _jobs_of(file: str, text: str) -> Table:
     """The rows of jobs; a step has a dot in its JobID."""
-    table = Table.of_csv(file, text, separator="|")
+    first = text.lstrip().split("\n", 1)[0]
+    separator = next((each for each in SEPARATORS if "JobID" in _cells(first, each)), "|")
+    table = Table.of_csv(file, text, separator=separator)
     table.require("JobID", "Submit")
+    if separator == "," and not len(table):
+        raise InvalidInputError(
+            f"{file}: commas separate its columns, and the resources within a column as well;"
+            f" run {COMMAND}"
+        )
     return table.where([("." not in job) for job in table.columns["JobID"]])
 
 
@@ -169,10 +223,32 @@ def _each(texts: Sequence[str], parse: Callable[[str], float | None]) -> Floats:
 
 
 def _gpus(tres: str) -> float:
-    """The total without a type if present; otherwise the sum over types."""
+    """The total without a type if present; otherwise the sum over types.
+
+    A MIG slice counts as its part of the GPU's compute slices. More than one GPU is rounded up.
+
+    >>> _gpus("cpu=9,gres/gpu:a100_3g.20gb=1,gres/gpu=1") * 7, _gpus("gres/gpu:1g.10gb=10")
+    (3.0, 2.0)
+    """
     found = _GPU.findall(tres)
     bare = [int(count) for model, count in found if not model]
-    return float(bare[0] if bare else sum(int(count) for _, count in found))
+    total = bare[0] if bare else sum(int(count) for _, count in found)
+    parts = [(int(count), part) for model, count in found if (part := _part(model)) is not None]
+    if not parts:
+        return float(total)
+    whole = max(0, total - sum(count for count, _ in parts))
+    gpus = whole + sum(count * part for count, part in parts)
+    return float(gpus if gpus < 1 else math.ceil(gpus))
+
+
+def _part(model: str) -> Fraction | None:
+    """The part of a GPU that a MIG slice has; None for a whole GPU."""
+    match = _MIG.search(model.lower())
+    if match is None:
+        return None
+    compute, memory = int(match[1]), int(match[2])
+    is_a30 = "a30" in model.lower() or (compute, memory) in _OF_A30
+    return Fraction(compute, _SLICES_OF_A30 if is_a30 else _SLICES)
 
 
 def _cores(tres: str) -> float:
@@ -193,7 +269,8 @@ def _models(tres: str, known: Sequence[str]) -> tuple[str, ...]:
 
 def _nodes(
     arrival_s: Floats, duration_s: Floats, gpus: Floats, cores: Floats, memory: Floats
-) -> tuple[NodePool, ...]:
+) -> Sized:
     """Sized for the demand, with the memory of the largest pod's request."""
-    (pool,) = sized_nodes(arrival_s, duration_s, gpus, cores)
-    return (replace(pool, memory_mib=max(pool.memory_mib, math.ceil(memory.max(initial=0)))),)
+    (pool,), sentence = sized(arrival_s, duration_s, gpus, cores)
+    largest = math.ceil(memory.max(initial=0))
+    return Sized((replace(pool, memory_mib=max(pool.memory_mib, largest)),), sentence)

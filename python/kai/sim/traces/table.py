@@ -14,6 +14,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timezone
@@ -33,6 +34,7 @@ MOST_GPUS = 1_000_000
 """The most GPUs of one job; a larger number counts as an error."""
 
 _ISO_LENGTH = len("2017-10-09 07:01:55")
+_UNIX_TIME = re.compile(r"\d{9,10}")  # of a program that prints seconds since 1970
 _LATEST_S = 1e11  # years after any trace; keeps sums of times exact
 
 
@@ -62,8 +64,8 @@ class Table:
         Raises InvalidInputError if the text is not a table.
         """
         lines_of = io.StringIO(text, newline="")
-        if separator == ",":
-            reader = csv.reader(lines_of)
+        if separator in ",;":
+            reader = csv.reader(lines_of, delimiter=separator)
         else:  # from a program that never quotes
             reader = csv.reader(lines_of, delimiter=separator, quoting=csv.QUOTE_NONE)
         rows: list[list[str]] = []
@@ -242,6 +244,8 @@ def _seconds(texts: Sequence[str]) -> Floats:
 
 
 def _second(text: str) -> float:
+    if _UNIX_TIME.fullmatch(text):
+        return float(text)
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,8 @@ __all__ = [
     "Trace",
     "date_of",
     "even_queues",
-    "sized_nodes",
+    "sized",
+    "sized_sentence",
     "workload_of",
 ]
 
@@ -83,8 +84,7 @@ def workload_of(trace: Trace, choice: Choice) -> Workload:
     if nodes is None:
         nodes, of_nodes = trace.nodes, trace.cluster
     if not nodes:
-        nodes = sized_nodes(arrival_s, duration_s, gpus, cores)
-        of_nodes = sized_sentence(nodes)
+        nodes, of_nodes = sized(arrival_s, duration_s, gpus, cores)
     recorded = np.zeros(len(order), np.int64) if trace.pods is None else trace.pods[order]
     pods, of_each = cut(gpus, cores, recorded, nodes)
     queue = [trace.queue[i] for i in order] if len(trace.queue) else [trace.name] * len(order)
@@ -112,36 +112,59 @@ def workload_of(trace: Trace, choice: Choice) -> Workload:
     )
 
 
-def sized_nodes(
+class Sized(NamedTuple):
+    """Nodes that are chosen for the demand of a trace, and a sentence about the choice."""
+
+    nodes: tuple[NodePool, ...]
+    sentence: str
+
+
+def sized(
     arrival_s: Floats, duration_s: Floats, gpus: Floats, cores: Floats | None = None
-) -> tuple[NodePool, ...]:
+) -> Sized:
     """Nodes for which the mean demand is nearest to 85 % of the GPUs; the largest job fits.
 
     ``gpus`` and ``cores`` are those of a job. Nodes have 8 GPUs and 128 cores; if the cores do not
     suffice for the requests, there are more nodes. If no job has GPUs, the nodes have none either.
     Worked: a mean demand of 374.24 GPUs is 85 % of 440.3, and so 55 nodes of 8 GPUs.
+
+    The mean demand counts the time from the first arrival to the last. If that is shorter than the
+    jobs, so that the demand exceeds what all jobs request together, the time until the last job
+    ends counts instead. There are never more GPUs than all jobs request, rounded up to a node.
     """
-    of_gpus = _nodes_for(arrival_s, duration_s, gpus, NODE_GPUS)
-    of_cores = 0 if cores is None else _nodes_for(arrival_s, duration_s, cores, NODE_CORES)
+    of_gpus, is_short = _nodes_for(arrival_s, duration_s, gpus, NODE_GPUS)
+    of_cores, is_short_of_cores = (
+        (0, False) if cores is None else _nodes_for(arrival_s, duration_s, cores, NODE_CORES)
+    )
     count = max(of_gpus, of_cores, 1)
-    return (NodePool("node", count, gpus=NODE_GPUS if of_gpus else 0, cpu=NODE_CORES),)
+    nodes = (NodePool("node", count, gpus=NODE_GPUS if of_gpus else 0, cpu=NODE_CORES),)
+    return Sized(nodes, sized_sentence(nodes, is_short=is_short or is_short_of_cores))
 
 
-def _nodes_for(arrival_s: Floats, duration_s: Floats, gpus: Floats, each: float) -> int:
-    demand = mean_demand_gpus(arrival_s, gpus * duration_s)
-    wanted = demand / TARGET_LOAD / each if math.isfinite(demand) else 0.0
-    largest = math.ceil(float(gpus.max(initial=0)) / each)
-    return max(int(wanted + 0.5), largest)
+def _nodes_for(
+    arrival_s: Floats, duration_s: Floats, amounts: Floats, each: float
+) -> tuple[int, bool]:
+    """The number of nodes, and whether the jobs run longer than the list of their arrivals."""
+    total = float(amounts.sum())
+    demand = mean_demand_gpus(arrival_s, amounts * duration_s)
+    is_short = demand > total
+    if is_short:
+        until_last_s = float((arrival_s + duration_s).max() - arrival_s.min())
+        demand = float((amounts * duration_s).sum()) / until_last_s
+    wanted = min(int(demand / TARGET_LOAD / each + 0.5), math.floor(total / each))
+    largest = math.ceil(float(amounts.max(initial=0)) / each)
+    return max(wanted, largest), is_short
 
 
-def sized_sentence(nodes: Sequence[NodePool]) -> str:
-    """The choice of `sized_nodes`, for `Workload.source`."""
+def sized_sentence(nodes: Sequence[NodePool], *, is_short: bool = False) -> str:
+    """The choice of `sized`, for `Workload.source`."""
     count = sum(pool.count for pool in nodes)
     gpus = max(pool.gpus for pool in nodes)
     what = f"{gpus} GPUs" if gpus else f"{NODE_CORES:.0f} cores"
+    until = " until the last job ends" if is_short else ""
     return (
-        f"{count} node{'s' if count > 1 else ''} of {what}, so that the mean demand is closest to "
-        f"{TARGET_LOAD:.0%} of them and the largest job fits"
+        f"{count} node{'s' if count > 1 else ''} of {what}, so that the mean demand{until} is"
+        f" closest to {TARGET_LOAD:.0%} of them and the largest job fits"
     )
 
 
