@@ -125,11 +125,17 @@ def _make(
         return
     if not exists:
         result.pod_groups.append(pod_group(name, owner, first, gang, rules))
-        is_known = gangs.KNOWN.get(owner.key[0]) is not None
-        if not owner.manifest if is_known else owner.row.makes_pods is False:
+        if _is_unknown(owner):
             result.unknown_gangs.add(owner.key)
     for pod in pods:
         _assign(result, name, gang, pod)
+
+
+def _is_unknown(owner: Owner) -> bool:
+    """Whether the input does not tell how many pods of this owner start together."""
+    if gangs.KNOWN.get(owner.key[0]) is not None:
+        return not owner.manifest
+    return owner.row.makes_pods is False or owner.row is kinds.known("")
 
 
 def _assign(result: Grouped, name: str, gang: Gang, pod: Manifest) -> None:

@@ -118,7 +118,7 @@ class Manifests:
         """
         rejected = list(self._rejected)
         items = _without_duplicates(self._items, rejected)
-        owners = Owners({item.key: item.manifest for item in items})
+        owners = Owners({item.key: item.manifest for item in (*self._bystanders, *items)})
         self.warnings = list(
             dict.fromkeys((*_warnings(items, self._scheduler), *_guesses(items, owners)))
         )

@@ -224,6 +224,48 @@ def test_pods_of_an_unknown_gang_are_named() -> None:
     assert str(load(owned).rejected[0]).endswith("is not known; give its PodGroup")
 
 
+def owned_by(kind: str, name: str) -> list[dict[str, Any]]:
+    return [{"kind": kind, "name": name, "uid": f"u-{name}", "controller": True}]
+
+
+def clique(*above: Any) -> list[dict[str, Any]]:
+    """Two pods of a PodClique, as the API server prints them with all of their owners."""
+    own = {"name": "pcs", "uid": "u-pcs"}
+    return [
+        {"kind": "PodCliqueSet", "apiVersion": "grove.io/v1alpha1", "metadata": own, "spec": {}},
+        {
+            "kind": "PodClique",
+            "apiVersion": "grove.io/v1alpha1",
+            "metadata": {"name": "c", "ownerReferences": owned_by("PodCliqueSet", "pcs")},
+        },
+        *(pod(name, ownerReferences=owned_by("PodClique", "c")) for name in ("c-0", "c-1")),
+        *above,
+    ]
+
+
+def test_the_pods_of_a_clique_are_there_and_only_their_minimum_is_not_known() -> None:
+    assert [str(each) for each in load(clique()).rejected] == [
+        "PodCliqueSet default/pcs: kind: how many pods of a PodCliqueSet start together is not"
+        " known; give its PodGroup"
+    ]
+    [alone] = load(clique()[:1]).rejected
+    assert (
+        alone.message == "kai does not create the pods of a PodCliqueSet; add the pods themselves"
+    )
+
+
+def test_the_minimum_of_a_kind_that_kai_does_not_know_is_not_known() -> None:
+    manifests = clique()
+    manifests[0]["metadata"]["ownerReferences"] = owned_by("WorkloadRunner", "wr")
+    runner = {"kind": "WorkloadRunner", "apiVersion": "run.ai/v2alpha1", "metadata": {"name": "wr"}}
+    for above in ((), (runner,)):
+        [rejected] = load(*manifests, *above).rejected
+        assert str(rejected) == (
+            "WorkloadRunner default/wr: kind: how many pods of a WorkloadRunner start together is"
+            " not known; give its PodGroup"
+        )
+
+
 def test_a_given_group_is_kept() -> None:
     given = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"queue": "a", "minMember": 2}}
     annotations = {"pod-group-name": "g"}
