@@ -64,7 +64,7 @@ def command(save: str | None) -> int:
     page.paragraph(plan.why(WAITING))
     if save is not None:
         with naming(f"--save: {save}"):
-            cluster.save(save)
+            cluster.at(plan.now).save(save)
     page.heading("Try next")
     page.verbatim(f"  {line}" for line in _try_next(save))
     return DONE

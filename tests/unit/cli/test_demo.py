@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import kai
+
 Run = Callable[..., Any]
 
 
@@ -49,6 +51,14 @@ def test_the_suggested_next_commands_work(run: Run, tmp_path: Path, monkeypatch:
             assert done.status == 0, command
             assert done.out
     assert "vision/big waits in queue vision." in run("plan", "demo.zip", "--explain", "big").out
+
+
+def test_a_saved_cluster_has_the_time_of_its_last_cycle(run: Run, tmp_path: Path) -> None:
+    assert run("demo", "--save", tmp_path / "demo.zip").status == 0
+    cluster = kai.load(tmp_path / "demo.zip")
+    assert cluster.now is not None
+    assert cluster.now.isoformat() == "2026-01-01T00:00:03+00:00"
+    assert "  0s\n" in run("groups", tmp_path / "demo.zip").out  # the age of the youngest group
 
 
 def test_without_kai_on_the_path_another_command_is_suggested(
