@@ -47,7 +47,7 @@ def gang(owner: Owner, _: Sequence[Manifest]) -> Gang:
                 raise InvalidField(
                     f"metadata.labels[{key}]", "is missing; a pod of a JobSet has it"
                 )
-        name = _replica(labels[keys.JOBSET_JOB_LABEL], labels[keys.JOBSET_INDEX_LABEL])
+        name = replica_name(labels[keys.JOBSET_JOB_LABEL], labels[keys.JOBSET_INDEX_LABEL])
         return name if name in named else ""
 
     return Gang(0, parts, sub_group_of, min_sub_group=min(wanted, number))
@@ -66,12 +66,13 @@ def _of_job(job: Manifest, replicas: int, field: str) -> list[SubGroup]:
     constraint = segments.constraint_of(*(text(annotations.get(key)) for key in keys.TOPOLOGY))
     parts = [segments.branch(name, replicas)]
     for index in range(replicas):
-        leaf = segments.leaf(_replica(name, index), pods, parent=name, constraint=constraint)
+        leaf = segments.leaf(replica_name(name, index), pods, parent=name, constraint=constraint)
         parts.append(leaf)
     return parts
 
 
-def _replica(job: Any, index: Any) -> str:
+def replica_name(job: Any, index: Any) -> str:
+    """The name of the sub-group of one replica of a replicated job."""
     return dns_label(f"{job}-replica-{index}")
 
 

@@ -47,6 +47,7 @@ from kai.grouping import (
     says_if_movable,
 )
 from kai.snapshot import qos, workloads
+from kai.snapshot.ended import with_lower_minimums
 from kai.snapshot.starts import with_starts
 
 
@@ -196,7 +197,6 @@ class Manifests:
         classes = [text(at(each, "metadata", "name")) for each in priority_classes]
         rules = Rules(frozenset(classes), queue_label=self._queue_label, keeps_invalid=True)
         grouped = group(pods, owners, by_kind["PodGroup"], rules, scheduler=self._scheduler)
-        by_kind["PodGroup"] += grouped.pod_groups
         rejected += [
             Rejected("Pod", kinds.full_name(problem.pod), problem.field, problem.message)
             for problem in grouped.problems
@@ -206,11 +206,13 @@ class Manifests:
             why = f"how many pods of a {kind} start together is not known; give {give}"
             rejected.append(Rejected(kind, f"{namespace}/{name}", "kind", why))
         left_out = {kinds.full_name(problem.pod) for problem in grouped.problems}
-        return [
+        in_groups: list[Mapping[str, Any]] = [
             _in_group(pod, grouped.group_of_pod.get(name), grouped.sub_group_of_pod.get(name))
             for pod in pods
             if (name := kinds.full_name(pod)) not in left_out
         ]
+        by_kind["PodGroup"] += with_lower_minimums(grouped.pod_groups, in_groups, owners)
+        return in_groups
 
     def _take(self, value: Any, document: documents.Document, place: str) -> None:
         if not isinstance(value, Mapping):
