@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -76,10 +76,10 @@ class PlanArguments:
         if self.now is not None:
             with naming("--now"):
                 times.to_ns(self.now)
-        config = None if self.config is None else named("--config", self.config)
+        config, params = self._configuration()
         usage = None if self.usage is None else self._usage_in(named("--usage", self.usage))
         scheduler = Scheduler(config, as_kai=self.as_kai, policies=policies_in(self.policy))
-        found = self._clusters()
+        found = self._clusters(config, params)
         while True:
             cluster = patiently("reading", lambda: next(found, None))
             if cluster is None:
@@ -111,30 +111,54 @@ class PlanArguments:
 
         return give
 
-    def _clusters(self) -> Iterator[Cluster | InvalidInputError]:
+    def _configuration(self) -> tuple[Mapping[str, Any] | None, dict[str, Any]]:
+        """The configuration, and the parameters that it or an option sets, by their names."""
+        from kai.engine import parameters
+
+        config: Mapping[str, Any] | None = None
+        found: dict[str, Any] = {}
+        if self.config is not None:
+            config, found = parameters.split(named("--config", self.config))
+        for name, value, default in (
+            ("schedulerName", self.scheduler_name, keys.SCHEDULER_NAME),
+            ("queueLabelKey", self.queue_label_key, keys.QUEUE_LABEL),
+        ):
+            if value != default:
+                found[name] = value
+        return config, found
+
+    def _clusters(
+        self, config: Mapping[str, Any] | None, params: dict[str, Any]
+    ) -> Iterator[Cluster | InvalidInputError]:
         if self.is_live:
             from kai.controllers.planning.options import PlanningOptions
             from kai.live.connecting import read_once
 
-            # A usage file takes precedence over the database of the configuration.
-            config = named("--config", self.config) if self.config and not self.usage else None
             options = PlanningOptions(
-                config=config,
+                # A usage file takes precedence over the database of the configuration.
+                config=None if self.usage else config,
                 as_kai=self.as_kai,
-                scheduler_name=self.scheduler_name,
-                queue_label_key=self.queue_label_key,
+                scheduler_name=params.pop("schedulerName", keys.SCHEDULER_NAME),
+                queue_label_key=params.pop("queueLabelKey", keys.QUEUE_LABEL),
+                node_pool_key=params.pop("partitionParams.NodePoolLabelKey", keys.NODE_POOL_LABEL),
+                node_pool=params.pop("partitionParams.NodePoolLabelValue", ""),
+                params=params,
             )
             cluster = read_once(kubeconfig=self.kubeconfig, context=self.context, options=options)
             yield cluster if self.now is None else cluster.at(self.now)
         else:
+            from kai.engine import parameters
             from kai.snapshot import read
 
-            yield from read(
+            for found in read(
                 self.inputs,
                 now=self.now,
-                scheduler_name=self.scheduler_name,
-                queue_label_key=self.queue_label_key,
-            )
+                scheduler_name=params.pop("schedulerName", keys.SCHEDULER_NAME),
+                queue_label_key=params.pop("queueLabelKey", keys.QUEUE_LABEL),
+            ):
+                if params and not isinstance(found, InvalidInputError):
+                    found.configure(**parameters.nested(params))
+                yield found
 
 
 as_kai_option = flag("--as-kai", help="Decide exactly as KAI does, including its known errors.")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypedDict
 
@@ -199,13 +199,12 @@ def config_json(config: ConfigSource) -> str:
         with naming(name, InvalidConfigError):
             if text is None:
                 text = documents.decode(files.read(config))
-            value = documents.read_value(text)
+            value = _only_one(documents.read_documents(text))
         value = {} if value is None else value
+    with naming(name, InvalidConfigError):
+        value = shards.settings_in(value)
     if isinstance(value, Mapping) and value.get("kind") == "ConfigMap":
         return config_json(_from_config_map(name, value))
-    if isinstance(value, Mapping) and value.get("kind") == "SchedulingShard":
-        with naming(name, InvalidConfigError):
-            value = shards.configuration(value.get("spec") or {})
     if not isinstance(value, Mapping):
         raise InvalidConfigError(f"{name}: is a {type(value).__name__}, not a mapping")
     try:
@@ -215,6 +214,20 @@ def config_json(config: ConfigSource) -> str:
         return written
     except InvalidConfigError as error:
         raise InvalidConfigError(str(error).replace("config", name, 1)) from None
+
+
+def _only_one(given: Iterable[documents.Document]) -> Any:
+    """The value of a text, or a List of its objects. Raises InvalidInputError."""
+    found = [each for each in given if each.value is not None or each.problem]
+    for each in found:
+        if each.problem:
+            raise InvalidInputError(each.problem)
+    values = [each.value for each in found]
+    if len(values) > 1 and all(isinstance(each, Mapping) and "kind" in each for each in values):
+        return {"kind": "List", "items": values}
+    if len(values) > 1:
+        raise InvalidInputError(f"contains {len(values)} documents instead of one")
+    return values[0] if values else None
 
 
 def _is_text(config: str | os.PathLike[str]) -> bool:

@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kai.api import kinds
 from kai.api.kai_flags import FLAGS
 from kai.api.nearest import check_known, did_you_mean
+from kai.api.reading import at, mapping
 from kai.errors import InvalidConfigError
 
 _PACKING = ("gpupack", "gpusharingorder")
@@ -57,6 +59,60 @@ _MIN_RUNTIMES = {
     "preemptMinRuntime": "defaultPreemptMinRuntime",
     "reclaimMinRuntime": "defaultReclaimMinRuntime",
 }
+
+
+def settings_in(value: Any) -> Any:
+    """The configuration that objects of KAI's operator stand for; other values are unchanged.
+
+    A List may have one SchedulingShard; without one, the Config and a shard without settings count.
+    A ConfigMap is returned as it is. Raises InvalidConfigError for an object that is none of them,
+    for several of a kind, and as `configuration` does.
+    """
+    if not isinstance(value, Mapping):
+        return value
+    items = kinds.items_of(value)
+    given = [each for each in items or [value] if isinstance(each, Mapping)]
+    by_kind = {kind: [each for each in given if each.get("kind") == kind] for kind in _KINDS}
+    for kind, found in by_kind.items():
+        if len(found) > 1:
+            names = [str(at(each, "metadata", "name")) for each in found]
+            raise InvalidConfigError(
+                f"has {len(found)} objects of kind {kind} ({', '.join(names)}): give one of them"
+            )
+    [shard], [config], [config_map] = (by_kind[kind] or [None] for kind in _KINDS)
+    if shard is None and config is None:
+        if config_map is None and (items is not None or "apiVersion" in value):
+            what = f"is a {value.get('kind')}"
+            raise InvalidConfigError(
+                f"{what}: give a scheduler configuration, a SchedulingShard, a Config of KAI's"
+                " operator, or the ConfigMap that it writes"
+            )
+        return value if config_map is None else config_map
+    made = configuration(mapping(shard).get("spec") or {})
+    shared = at(config, "spec", "global")
+    parameters: dict[str, Any] = {
+        parameter: text
+        for member, parameter in _OF_CONFIG.items()
+        if isinstance(text := mapping(shared).get(member), str) and text
+    }
+    of_shard = dict(mapping(made.get("schedulerParams")))
+    if key := parameters.pop(_POOL_KEY, None):
+        of_shard["partitionParams"] = {
+            _POOL_KEY: key,
+            **mapping(of_shard.get("partitionParams")),
+        }
+    if parameters or of_shard:
+        made["schedulerParams"] = {**parameters, **of_shard}
+    return made
+
+
+_POOL_KEY = "NodePoolLabelKey"
+_OF_CONFIG = {
+    "schedulerName": "schedulerName",
+    "queueLabelKey": "queueLabelKey",
+    "nodePoolLabelKey": _POOL_KEY,
+}
+_KINDS = ("SchedulingShard", "Config", "ConfigMap")
 
 
 def configuration(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from kai.api import keys, quantities
-from kai.api.kai_flags import ADDED_PARAMETERS, PARAMETERS
 from kai.api.names import object_name
 from kai.api.nearest import check_known, did_you_mean
 from kai.controllers.planning.options import ROLES, PlanningOptions
 from kai.controllers.pods.sharing import Reservations
-from kai.engine import config as configuration
-from kai.errors import InvalidConfigError, InvalidInputError
+from kai.engine import parameters
+from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from kai.policy import Policy
@@ -217,11 +215,9 @@ class Options(PlanningOptions):
         """
         if self.config is None:
             return self
-        config = json.loads(configuration.config_json(self.config) or "{}")
-        given = config.pop("schedulerParams", None)
-        if given is None:
+        config, found = parameters.split(self.config)
+        if not found:
             return self
-        found = parameters_in(given)
         changed: dict[str, Any] = {"config": config}
         for parameter, name in _OF_OPTIONS.items():
             if parameter in found and getattr(self, name) == getattr(_DEFAULT, name):
@@ -246,29 +242,6 @@ _OF_OPTIONS = {
     "schedulePeriod": "min_period",
 }
 """The members of Options that are parameters of the scheduler, by parameter."""
-
-
-def parameters_in(given: object) -> dict[str, Any]:
-    """The parameters in the `schedulerParams` of a configuration, by the names in the table of
-    flags. Raises InvalidConfigError."""
-    if not isinstance(given, Mapping):
-        raise InvalidConfigError(f"schedulerParams: {given!r} is not a mapping")
-    flat: dict[str, Any] = {}
-    for name, value in given.items():
-        if name == "partitionParams" and isinstance(value, Mapping):
-            flat |= {f"{name}.{inner}": each for inner, each in value.items()}
-        else:
-            flat[name] = value
-    rows = {**PARAMETERS, **ADDED_PARAMETERS}
-    check_known(flat, rows, "schedulerParams: there is no parameter", InvalidConfigError)
-    found = {}
-    for name, value in flat.items():
-        try:
-            found[name] = rows[name].value(value)
-        except InvalidInputError as error:
-            problem = str(error).partition(": ")[2]
-            raise InvalidConfigError(f"schedulerParams.{name}: {problem}") from None
-    return found
 
 
 class RunOptions(TypedDict, total=False):

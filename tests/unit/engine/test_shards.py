@@ -1,11 +1,14 @@
 """The configuration of a SchedulingShard, as KAI's operator writes it."""
 
+import json
 from typing import Any
 
 import pytest
+import yaml
 
 import kai
-from kai.engine import shards
+from kai.cli import main
+from kai.engine import parameters, shards
 
 
 def plugins_of(spec: dict[str, Any]) -> dict[str, Any]:
@@ -135,3 +138,61 @@ def test_a_wrong_shard_is_named(tmp_path: Any) -> None:
     file.write_text("kind: SchedulingShard\nspec: {plugins: [elastic]}\n")
     with pytest.raises(kai.InvalidConfigError, match=r"shard.yaml: spec.plugins: "):
         kai.Config.load(file)
+
+
+def test_a_list_with_one_shard_is_that_shard() -> None:
+    listed = {"kind": "SchedulingShardList", "items": [yaml.safe_load(SHARD)]}
+    assert kai.Config.load(json.dumps(listed)) == kai.Config.load(SHARD)
+
+
+CONFIG = """
+apiVersion: kai.scheduler/v1
+kind: Config
+metadata: {name: kai-config}
+spec: {global: {schedulerName: ours, queueLabelKey: team, nodePoolLabelKey: pool}}
+"""
+
+
+def test_the_configuration_of_the_operator_names_the_scheduler_and_its_labels() -> None:
+    config, found = parameters.split(CONFIG)
+    assert config["actions"] == shards.configuration({})["actions"]
+    assert found == {
+        "schedulerName": "ours",
+        "queueLabelKey": "team",
+        "partitionParams.NodePoolLabelKey": "pool",
+    }
+    # What the shard sets counts more.
+    shard = SHARD + "  partitionLabelValue: blue\n  args: {scheduler-name: theirs}\n"
+    _, found = parameters.split(f"{CONFIG}---{shard}")
+    assert parameters.nested(found) == {
+        "schedulerName": "theirs",
+        "queueLabelKey": "team",
+        "partitionParams": {"NodePoolLabelKey": "pool", "NodePoolLabelValue": "blue"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (f"{SHARD}---{SHARD}", "has 2 objects of kind SchedulingShard (default, default): give"),
+        ("apiVersion: v1\nkind: Pod\n", "is a Pod: give a scheduler configuration, a SchedulingSh"),
+        ("kind: List\nitems: []\n", "is a List: give a scheduler configuration"),
+        ("actions: allocate\n---\ntiers: []\n", "contains 2 documents instead of one"),
+    ],
+)
+def test_a_file_without_one_configuration_is_named(text: str, why: str) -> None:
+    with pytest.raises(kai.InvalidConfigError) as error:
+        kai.Config.load(text)
+    assert why in str(error.value)
+
+
+def test_a_plan_has_the_parameters_of_its_shard(tmp_path: Any, capsys: Any) -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=1, labels={"kai.scheduler/node-pool": "b"})
+    cluster.pending("a/x", gpus=1).save(tmp_path / "c.zip")
+    shard = tmp_path / "shard.yaml"
+    shard.write_text(SHARD)
+    assert main(["plan", str(tmp_path / "c.zip"), "--config", str(shard), "--strict"]) == 0
+    assert "nothing to do; 1 of 1 pod group waits" in capsys.readouterr().out
+    shard.write_text(SHARD + "  partitionLabelValue: b\n")
+    assert main(["plan", str(tmp_path / "c.zip"), "--config", str(shard), "--strict"]) == 0
+    assert "nothing to do; no pod groups" in capsys.readouterr().out  # they are in another pool

@@ -1,0 +1,61 @@
+"""The `schedulerParams` of a configuration: settings of KAI's command line that change decisions.
+
+config, found = parameters.split(config)      # {"schedulerName": "kai", ...}
+cluster.configure(**parameters.nested(found))
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from kai.api import defaults
+from kai.api.kai_flags import ADDED_PARAMETERS, PARAMETERS
+from kai.api.nearest import check_known
+from kai.engine import config as configuration
+from kai.engine.config import ConfigSource
+from kai.errors import InvalidConfigError, InvalidInputError
+
+
+def split(config: ConfigSource) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    """A configuration without its `schedulerParams`, and those by their names in the table of
+    flags. Raises InvalidConfigError."""
+    rest = json.loads(configuration.config_json(config) or "{}")
+    given = rest.pop("schedulerParams", None)
+    return rest, {} if given is None else of_config(given)
+
+
+def nested(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The same as members of a snapshot: `partitionParams` is a mapping."""
+    made: dict[str, Any] = {}
+    for name, value in found.items():
+        head, _, tail = name.partition(".")
+        if tail:  # a member that is missing would be empty
+            made.setdefault(head, {**defaults.scheduler_params()[head]})[tail] = value
+        else:
+            made[name] = value
+    return made
+
+
+def of_config(given: object) -> dict[str, Any]:
+    """The parameters in the `schedulerParams` of a configuration, by the names in the table of
+    flags. Raises InvalidConfigError."""
+    if not isinstance(given, Mapping):
+        raise InvalidConfigError(f"schedulerParams: {given!r} is not a mapping")
+    flat: dict[str, Any] = {}
+    for name, value in given.items():
+        if name == "partitionParams" and isinstance(value, Mapping):
+            flat |= {f"{name}.{inner}": each for inner, each in value.items()}
+        else:
+            flat[name] = value
+    rows = {**PARAMETERS, **ADDED_PARAMETERS}
+    check_known(flat, rows, "schedulerParams: there is no parameter", InvalidConfigError)
+    found = {}
+    for name, value in flat.items():
+        try:
+            found[name] = rows[name].value(value)
+        except InvalidInputError as error:
+            problem = str(error).partition(": ")[2]
+            raise InvalidConfigError(f"schedulerParams.{name}: {problem}") from None
+    return found
