@@ -79,7 +79,7 @@ def settings_in(value: Any) -> Any:
             raise InvalidConfigError(
                 f"has {len(found)} objects of kind {kind} ({', '.join(names)}): give one of them"
             )
-    [shard], [config], [config_map] = (by_kind[kind] or [None] for kind in _KINDS)
+    shard, config, config_map = (next(iter(by_kind[kind]), None) for kind in _KINDS)
     if shard is None and config is None:
         if config_map is None and (items is not None or "apiVersion" in value):
             what = f"is a {value.get('kind')}"

@@ -115,6 +115,7 @@ def read(
     named: dict[str, None] = {}  # the sources that manifests came from
     broken = False  # a manifest could not be read, so the cluster is incomplete
     has_snapshot = False
+    skipped: list[str] = []
     for each in sources:
         if each == "":  # Path("") would be the current directory
             broken = True
@@ -122,6 +123,9 @@ def read(
             continue
         name = None if isinstance(each, bytes) else os.fspath(each)
         for file, data in _files(each):
+            if isinstance(data, _Skipped):
+                skipped.append(f"{file} {data}")
+                continue
             is_manifest = True  # an unreadable file counts as a manifest
             try:
                 if isinstance(data, InvalidInputError):
@@ -136,8 +140,9 @@ def read(
                     at = snapshot.now or (memory and memory.now)
                     text = memory and memory.text
                     cluster = Cluster.from_snapshot(
-                        snapshot.data, name=file, now=now or at, memory=text
+                        snapshot.data, name=file, now=now or at, memory=text, warnings=skipped
                     )
+                    skipped = []
                     if params:
                         cluster.configure(**params)
                     cluster._search_for_lost_pods()
@@ -154,7 +159,9 @@ def read(
     # A snapshot beside an empty List is one input: the List is no cluster of its own.
     files = manifests.files if has_snapshot else (*manifests.files, *manifests.empty_files)
     if files and not broken:
-        yield _with_manifests(manifests, into, now, ", ".join(named) or None)
+        yield _with_manifests(manifests, into, now, ", ".join(named) or None, skipped)
+    elif skipped and not broken and not has_snapshot:
+        yield InvalidInputError("; ".join(skipped))
 
 
 def _params(scheduler_name: str, queue_label_key: str) -> dict[str, str]:
@@ -167,18 +174,18 @@ def _params(scheduler_name: str, queue_label_key: str) -> dict[str, str]:
 
 
 def _with_manifests(
-    manifests: Manifests, into: Cluster | None, now: datetime | str | None, name: str | None
+    manifests: Manifests,
+    into: Cluster | None,
+    now: datetime | str | None,
+    name: str | None,
+    skipped: Iterable[str],
 ) -> Cluster:
     if into is not None:
         return _add_manifests(manifests, into, now)
-    return _from_manifests(manifests, name, now)
-
-
-def _from_manifests(manifests: Manifests, name: str | None, now: datetime | str | None) -> Cluster:
     snapshot, rejected = manifests.to_snapshot()
     data = json.dumps(snapshot, separators=(",", ":")).encode()
     cluster = Cluster.from_snapshot(
-        data, name=name, now=now, rejected=rejected, warnings=manifests.warnings
+        data, name=name, now=now, rejected=rejected, warnings=(*manifests.warnings, *skipped)
     )
     cluster._search_for_lost_pods()
     return cluster
@@ -198,7 +205,13 @@ def _add_manifests(manifests: Manifests, into: Cluster, now: datetime | str | No
     return into
 
 
-def _files(source: Source) -> Iterator[tuple[str | None, bytes | InvalidInputError]]:
+class _Skipped(str):
+    """Why a file of a directory is not read: it is a pipe, a socket or a device."""
+
+    __slots__ = ()
+
+
+def _files(source: Source) -> Iterator[tuple[str | None, bytes | InvalidInputError | _Skipped]]:
     """The name of each file of one source, with its content or the error from reading it."""
     if isinstance(source, bytes):
         yield None, source
@@ -212,6 +225,9 @@ def _files(source: Source) -> Iterator[tuple[str | None, bytes | InvalidInputErr
     if not found:
         yield name, InvalidInputError("no snapshot and no manifest in this directory")
     for file in found:
+        if file != name and os.path.exists(file) and not os.path.isfile(file):
+            yield file, _Skipped("was skipped: it is no regular file; name it as an input itself")
+            continue
         try:
             yield file, files.read(file)
         except InvalidInputError as error:

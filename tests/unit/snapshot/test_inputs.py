@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +163,17 @@ def test_an_empty_list_is_added_to_a_cluster() -> None:
 def test_a_text_without_objects_is_refused_or_rejected(content: str) -> None:
     with pytest.raises(kai.InvalidInputError, match="is neither a Kubernetes object nor a KAI"):
         kai.load([NODE.encode(), content.encode()][1:])
+
+
+def test_a_pipe_in_a_directory_is_skipped_with_a_word(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")  # reading it would wait for ever
+    why = r"pipe\.yaml was skipped: it is no regular file; name it as an input itself"
+    with pytest.raises(kai.InvalidInputError, match=why):
+        kai.load(tmp_path)
+    (tmp_path / "node.yaml").write_text("kind: Node\nmetadata: {name: n1}\n")
+    [warning] = kai.Scheduler().plan(kai.load(tmp_path)).warnings
+    assert re.search(why, warning)
+    (tmp_path / "node.yaml").unlink()
+    kai.Cluster().node("n1").save(tmp_path / "cluster.zip")
+    [warning] = kai.Scheduler().plan(kai.load(tmp_path)).warnings
+    assert re.search(why, warning)
