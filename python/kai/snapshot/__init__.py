@@ -224,14 +224,21 @@ def _files(source: Source) -> Iterator[tuple[str | None, bytes | InvalidInputErr
         return
     if not found:
         yield name, InvalidInputError("no snapshot and no manifest in this directory")
+    odd = [each for each in found if each != name and not _can_be_read_to_its_end(each)]
+    for file in odd:
+        yield file, _Skipped("was skipped: it is no regular file; name it as an input itself")
     for file in found:
-        if file != name and os.path.exists(file) and not os.path.isfile(file):
-            yield file, _Skipped("was skipped: it is no regular file; name it as an input itself")
+        if file in odd:
             continue
         try:
             yield file, files.read(file)
         except InvalidInputError as error:
             yield file, error
+
+
+def _can_be_read_to_its_end(file: str) -> bool:
+    """False for a pipe, a socket and a device; a file that is gone is reported when it is read."""
+    return os.path.isfile(file) or not os.path.exists(file)
 
 
 def _in_directory(directory: str) -> list[str]:
