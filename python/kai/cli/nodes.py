@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kai.engine.cluster import Cluster
     from kai.engine.nodes import NodePlan
     from kai.engine.plan import Plan
+    from kai.engine.slices import Slices
     from kai.engine.text import Table
 
 MOST_ROWS = 20
@@ -47,7 +48,8 @@ def command(cluster: Cluster, plan: Plan, answers: Answers) -> Answer:
     the same number of GPUs. Columns: "free": whole free GPUs; "free parts": the
     free part of each shared GPU; "leaving": GPUs that become free when evicted
     and terminating pods are gone; "state": why a node accepts no pods. Equal
-    nodes of a class share a row. MIG instances are not counted. INPUT is as for
+    nodes of a class share a row. Nodes with MIG slices have a column with the free
+    slices of each profile. INPUT is as for
     `kai plan`.
     """
     return _answer(cluster, plan, wide=answers.is_wide)
@@ -64,11 +66,17 @@ def _answer(cluster: Cluster, plan: Plan, *, wide: bool) -> Answer:
 
     @cache
     def classes() -> list[_Class]:
-        return _classes(plan.nodes.values(), _products(cluster))
+        return _classes(plan.nodes.values(), _products(cluster), slices())
+
+    @cache
+    def slices() -> dict[str, dict[str, Slices]]:
+        from kai.engine.slices import slices_of
+
+        return slices_of(cluster, plan)
 
     def data() -> dict[str, Any]:
         nodes = {
-            node.name: {"gpu_product": each.product, **node.to_dict()}
+            node.name: {"gpu_product": each.product, **node.to_dict(), **each.mig_of(node)}
             for each in classes()
             for node in each.nodes
         }
@@ -85,8 +93,11 @@ def _answer(cluster: Cluster, plan: Plan, *, wide: bool) -> Answer:
 
         nodes = [node for each in classes() for node in each.nodes]
         gpus = text.count(sum(node.gpus for node in nodes), "GPU")
-        free = text.number(sum(each.free_gpus for each in classes()))
-        found = f"{free} of {gpus} free on {text.count(len(nodes), 'node')} after this cycle"
+        free = f"{text.number(sum(each.free_gpus for each in classes()))} of {gpus}"
+        if number := sum(each.all_slices for each in classes()):
+            free_slices = sum(each.free_slices or 0 for each in classes())
+            free += f" and {text.number(free_slices)} of {text.count(number, 'MIG slice')}"
+        found = f"{free} free on {text.count(len(nodes), 'node')} after this cycle"
         return f"{plan.input} at {plan.now_text}: {found if nodes else 'no nodes'}"
 
     return Answer(
@@ -103,11 +114,38 @@ def _answer(cluster: Cluster, plan: Plan, *, wide: bool) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Class:
-    """Nodes with the same number of GPUs of one model; None: no label names the model."""
+    """Nodes with the same number of GPUs of one model; None: no label names the model.
+
+    `profiles`: the MIG slices of each node. `slices`: those of all nodes, by name and profile.
+    """
 
     product: str | None
     gpus_each: float
+    profiles: tuple[tuple[str, int], ...]
     nodes: tuple[NodePlan, ...]
+    slices: Mapping[str, Mapping[str, Slices]]
+
+    @property
+    def all_slices(self) -> int:
+        """The MIG slices of all nodes."""
+        return len(self.nodes) * sum(number for _, number in self.profiles)
+
+    @property
+    def free_slices(self) -> int | None:
+        """The free ones on nodes that accept pods; None: the pods are not known."""
+        found = [
+            each.free
+            for node in self.nodes
+            if not node.state
+            for each in self.slices.get(node.name, {}).values()
+        ]
+        return None if None in found else sum(each or 0 for each in found)
+
+    def mig_of(self, node: NodePlan) -> dict[str, Any]:
+        """The slices of a node by profile, as a member of the JSON; empty if it has none."""
+        if node.name not in self.slices:
+            return {}
+        return {"mig": {name: each._asdict() for name, each in self.slices[node.name].items()}}
 
     @property
     def free_gpus(self) -> float:
@@ -130,14 +168,27 @@ class _Class:
         from kai.engine import text
 
         on = text.count(len(self.nodes), "node")
-        if not self.gpus_each:
+        if not self.gpus_each and not self.profiles:
             return f"no GPUs: {on}"
-        each = text.count(self.gpus_each, "GPU")
-        each = f"{self.product or 'GPUs without a product label'}, {each} each"
+        each = f"{self.product or 'GPUs without a product label'}, {self._each()} each"
         sums = self.to_dict()
-        free = f"{text.number(sums['free_gpus'])} of {text.count(sums['gpus'], 'GPU')} free on {on}"
-        whole = sums["whole_nodes"]
-        return f"{each}: {free}" + (f", {text.number(whole)} of them whole" if whole else "")
+        free = []
+        if self.gpus_each:
+            gpus = text.count(sums["gpus"], "GPU")
+            free.append(f"{text.number(sums['free_gpus'])} of {gpus}")
+        if self.profiles and self.free_slices is not None:
+            slices = text.count(self.all_slices, "slice")
+            free.append(f"{text.number(self.free_slices)} of {slices}")
+        whole = sums["whole_nodes"] if self.gpus_each else 0
+        end = f", {text.number(whole)} of them whole" if whole else ""
+        return f"{each}: {' and '.join(free)}{' free' if free else ''} on {on}{end}"
+
+    def _each(self) -> str:
+        from kai.engine import text
+
+        each = [text.count(self.gpus_each, "GPU")] if self.gpus_each else []
+        each += [f"{number} x {profile}" for profile, number in self.profiles]
+        return ", ".join(each)
 
 
 def _products(cluster: Cluster) -> dict[str, str]:
@@ -152,16 +203,26 @@ def _products(cluster: Cluster) -> dict[str, str]:
     return found
 
 
-def _classes(nodes: Iterable[NodePlan], products: Mapping[str, str]) -> list[_Class]:
-    """The classes; those with the most GPUs come first."""
-    found: dict[tuple[str | None, float], list[NodePlan]] = {}
+def _classes(
+    nodes: Iterable[NodePlan],
+    products: Mapping[str, str],
+    slices: Mapping[str, Mapping[str, Slices]],
+) -> list[_Class]:
+    """The classes; those with the most GPUs come first, then those with the most slices."""
+    found: dict[tuple[str | None, float, tuple[tuple[str, int], ...]], list[NodePlan]] = {}
     for node in nodes:
-        product = products.get(node.name) if node.gpus else None
-        found.setdefault((product, node.gpus), []).append(node)
-    made = [_Class(*key, tuple(each)) for key, each in found.items()]
+        profiles = tuple((name, each.total) for name, each in slices.get(node.name, {}).items())
+        product = products.get(node.name) if node.gpus or profiles else None
+        found.setdefault((product, node.gpus, profiles), []).append(node)
+    made = [_Class(*key, tuple(each), slices) for key, each in found.items()]
     return sorted(
         made,
-        key=lambda each: (-each.gpus_each * len(each.nodes), each.product or "~", -each.gpus_each),
+        key=lambda each: (
+            -each.gpus_each * len(each.nodes),
+            -each.all_slices,
+            each.product or "~",
+            -each.gpus_each,
+        ),
     )
 
 
@@ -175,12 +236,14 @@ def _table(each: _Class, *, wide: bool) -> Table:
         each.nodes,
         key=lambda node: (node.state != "", -node.free_gpus, -sum(node.free_parts)),
     )
-    resources = wide or not each.gpus_each
+    profiles = [profile for profile, _ in each.profiles]
+    resources = wide or not (each.gpus_each or profiles)
     alike: dict[tuple[str, ...], list[str]] = {}
     for node in by_room:
         row: tuple[str, ...] = ()
         if each.gpus_each:
             row = (text.number(node.free_gpus), _parts(node), text.number(node.leaving_gpus))
+        row += tuple(_free(each, node, profile) for profile in profiles)
         if resources:
             row += (text.number(node.free_cpus), text.size(node.free_memory))
         key = (*row, node.state, node.name if wide else "")
@@ -190,6 +253,7 @@ def _table(each: _Class, *, wide: bool) -> Table:
     hidden = sum(len(names) for names in [*alike.values()][MOST_ROWS:]) if most else 0
     columns = ["node" if wide else "nodes"]
     columns += ["free", "free parts", "leaving"] if each.gpus_each else []
+    columns += [f"{profile} free" for profile in profiles]
     columns += ["CPUs free", "memory free"] if resources else []
     if any(node.state for node in each.nodes):
         columns.append("state")
@@ -202,6 +266,12 @@ def _table(each: _Class, *, wide: bool) -> Table:
         right=frozenset(range(1, len(rows[0]) if columns[-1] != "state" else len(rows[0]) - 1)),
         note=f"and {text.count(hidden, 'more node')}; --wide shows all" if hidden else "",
     )
+
+
+def _free(each: _Class, node: NodePlan, profile: str) -> str:
+    """The free slices of a node; "" if they are not known."""
+    free = each.slices[node.name][profile].free
+    return "" if free is None else str(free)
 
 
 def _parts(node: NodePlan) -> str:

@@ -19,7 +19,7 @@ from kai.api import documents, files
 from kai.api.naming import naming
 from kai.api.spelling import camel_name
 from kai.engine import shards
-from kai.errors import InvalidConfigError
+from kai.errors import InvalidConfigError, InvalidInputError
 
 # Names for type checkers; a test compares them with those of the compiled core.
 Action = Literal["allocate", "consolidation", "reclaim", "preempt", "stalegangeviction"]

@@ -100,3 +100,50 @@ def test_a_cluster_without_nodes(run: Run, tmp_path: Path) -> None:
     done = run("nodes", tmp_path / "empty.zip", "--now", NOW)
     assert "no nodes" in done.out
     assert done.status == 0
+
+
+A100 = {"nvidia.com/gpu.product": "NVIDIA-A100", "nvidia.com/mig.strategy": "mixed"}
+ONE, THREE = "nvidia.com/mig-1g.5gb", "nvidia.com/mig-3g.20gb"
+
+
+@pytest.fixture
+def sliced(tmp_path: Path) -> Path:
+    path = tmp_path / "sliced.zip"
+    (
+        kai.Cluster()
+        .queue("a", deserved_gpus=16)
+        .nodes("n", 2, resources={ONE: 7, THREE: 2}, labels=A100)
+        .running("a/old", pods=3, resources={ONE: 1}, node="n1")
+        .pending("a/new", resources={THREE: 1}, node_selector={"kubernetes.io/hostname": "n2"})
+        .save(path)
+    )
+    return path
+
+
+def test_mig_slices_are_counted_by_profile(run: Run, sliced: Path) -> None:
+    done = run("nodes", sliced, "--now", NOW)
+    assert "14 of 18 MIG slices free on 2 nodes after this cycle" in " ".join(done.out.split())
+    assert done.out.splitlines()[-4:] == [
+        "NVIDIA-A100, 7 x 1g.5gb, 2 x 3g.20gb each: 14 of 18 slices free on 2 nodes",
+        "  nodes  1g.5gb free  3g.20gb free",
+        "  n1               4             2",
+        "  n2               7             1",
+    ]
+    nodes = json.loads(run("nodes", sliced, "--now", NOW, "--json").out)["nodes"]
+    assert nodes["n2"]["mig"] == {
+        "1g.5gb": {"total": 7, "free": 7},
+        "3g.20gb": {"total": 2, "free": 1},
+    }
+
+
+def test_slices_of_pods_that_have_ended_or_prepare_are_free(run: Run, tmp_path: Path) -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=1, resources={ONE: 4}, labels=A100)
+    cluster.running("a/old", pods=2, resources={ONE: 1}, node="n1")
+    first, second = cluster.objects["pods"]
+    cluster.upsert({**first, "kind": "Pod", "status": {"phase": "Succeeded"}})
+    prepares = {"name": "i", "resources": {"limits": {ONE: "3"}}}
+    second["spec"]["initContainers"] = [prepares, {**prepares, "resources": {}}]
+    cluster.upsert({**second, "kind": "Pod"})
+    cluster.save(tmp_path / "c.zip")
+    out = run("nodes", tmp_path / "c.zip", "--now", NOW).out
+    assert "1 GPU, 4 x 1g.5gb each: 1 of 1 GPU and 1 of 4 slices free on 1 node" in out
