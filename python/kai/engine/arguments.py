@@ -10,17 +10,22 @@ kai.errors.InvalidClusterError: taints is 'a=b:NoSchedule': write a list, such a
 
 from __future__ import annotations
 
+import builtins
 import functools
 import inspect
+import os
+import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from functools import cache
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, Union
 
 from kai.api.nearest import did_you_mean
 from kai.api.rules import shown
-from kai.errors import InvalidClusterError
+from kai.errors import InvalidClusterError, InvalidInputError, KaiError
 
 _ADVICE = {
     bool: "write True or False",
@@ -57,6 +62,190 @@ def suggesting(function: Callable[Parameters, Result]) -> Callable[Parameters, R
             raise
 
     return called
+
+
+class WrongTypeError(InvalidInputError, TypeError):
+    """An argument has another type than the one that its declaration names."""
+
+
+class WrongTypeInClusterError(InvalidClusterError, TypeError):
+    """The same in a method of `kai.Cluster`."""
+
+
+_FROM_INSIDE = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
+_Class = TypeVar("_Class", bound=type)
+
+
+def in_a_sentence(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Replaces an error from inside a function by a sentence, if an argument has a wrong type.
+
+    Nothing is checked before the call, so a correct call costs nothing.
+
+    >>> @in_a_sentence
+    ... def first(names: list[str]) -> str:
+    ...     return names[0]
+    >>> first(5)
+    Traceback (most recent call last):
+    kai.engine.arguments.WrongTypeError: first(): names is 5: write a list
+    """
+
+    @functools.wraps(function)
+    def called(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except _FROM_INSIDE as error:
+            if isinstance(error, KaiError) or not (wrong := _wrong_type(function, args, kwargs)):
+                raise
+            raise wrong from None
+
+    return called
+
+
+def all_in_sentences(declared: _Class) -> _Class:
+    """The same for all public methods that a class declares."""
+    for name, member in list(vars(declared).items()):
+        if name.startswith("_") and name not in ("__init__", "__getitem__"):
+            continue
+        if isinstance(member, (classmethod, staticmethod)):
+            setattr(declared, name, type(member)(in_a_sentence(member.__func__)))
+        elif inspect.isfunction(member):
+            setattr(declared, name, in_a_sentence(member))
+    return declared
+
+
+def _wrong_type(
+    function: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Exception | None:
+    """The error for the first argument of a wrong type; None if all fit, as far as is known."""
+    try:
+        signature = inspect.signature(function)
+        bound = signature.bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return None  # a wrong number of arguments: Python's message names them
+    plain = inspect.unwrap(function)
+    for name, value in bound.arguments.items():
+        parameter = signature.parameters[name]
+        if name in ("self", "cls") or parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        hints = tuple(_alternatives(_hint_of(plain, parameter)))
+        is_many = parameter.kind is parameter.VAR_POSITIONAL
+        for each in value if is_many else (value,):
+            if not any(_fits(each, hint) for hint in hints):
+                in_cluster = plain.__qualname__.startswith("Cluster.")
+                error = WrongTypeInClusterError if in_cluster else WrongTypeError
+                advice = _advice_of(each, hints)
+                return error(f"{plain.__name__}(): {name} is {_briefly(each)}: {advice}")
+    return None
+
+
+def _hint_of(function: Any, parameter: inspect.Parameter) -> Any:
+    """The declared type; Any if its names are not known here."""
+    hint = parameter.annotation
+    if hint is parameter.empty:
+        return Any
+    if not isinstance(hint, str):
+        return hint
+    import kai
+
+    known = {**_NAMES, **{name: getattr(kai, name) for name in kai.__all__ if name in hint}}
+    known |= {name: each for name, each in function.__globals__.items() if name in hint}
+    known |= {
+        each: _Unknown
+        for each in _NAME.findall(hint)
+        if each not in known and not hasattr(builtins, each)
+    }
+    try:
+        return eval(hint, known)  # an annotation of our own code, as typing.get_type_hints does
+    except (NameError, AttributeError, TypeError):
+        return Any
+
+
+class _UnknownType(type):
+    """The class of a type that is not known here: every value fits, with any parameters."""
+
+    def __getitem__(cls, item: object) -> Any:
+        return Any
+
+    def __or__(cls, other: object) -> Any:
+        return Any
+
+    def __ror__(cls, other: object) -> Any:
+        return Any
+
+
+class _Unknown(metaclass=_UnknownType):
+    pass
+
+
+_NAMES = {"Any": Any, "datetime": datetime, "Path": Path, "os": os}
+_NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*")
+
+
+def _fits(value: object, hint: Any) -> bool:
+    """Whether a value has a declared type, and the items of a sequence or mapping theirs."""
+    if hint is None or hint is type(None):
+        return value is None
+    wanted = typing.get_origin(hint) or hint
+    if wanted is typing.Literal:
+        return value in typing.get_args(hint)
+    if hint is Any or hint is object or wanted is _Unknown or not isinstance(wanted, type):
+        return True
+    if issubclass(wanted, os.PathLike):
+        return isinstance(value, os.PathLike)
+    if not _is(value, wanted):
+        return False
+    items: Iterable[tuple[object, Any]] = ()
+    inner = typing.get_args(hint)
+    if isinstance(value, Mapping) and len(inner) == 2:
+        items = [pair for entry in value.items() for pair in zip(entry, inner, strict=True)]
+    elif isinstance(value, (list, tuple, set, frozenset)) and len(set(inner) - {...}) == 1:
+        items = [(each, inner[0]) for each in value]
+    return all(any(_fits(each, one) for one in _alternatives(of)) for each, of in items)
+
+
+def _briefly(value: object) -> str:
+    is_plain = value is None or isinstance(value, (bool, int, float, str, bytes, list, tuple, dict))
+    return shown(value) if is_plain else f"of type {type(value).__name__}"
+
+
+def _advice_of(value: object, hints: tuple[Any, ...]) -> str:
+    """What to write instead."""
+    found: dict[str, None] = {}
+    for hint in hints:
+        wanted = typing.get_origin(hint) or hint
+        if wanted is None or wanted is type(None) or not isinstance(wanted, type):
+            continue
+        if wanted in _WORDS:
+            found[_WORDS[wanted]] = None
+        elif issubclass(wanted, Mapping):
+            found["a mapping"] = None
+        elif issubclass(wanted, Iterable) and not wanted.__module__.startswith("kai"):
+            found["a list"] = None
+        else:
+            in_kai = wanted.__module__.startswith("kai.")
+            name = wanted.__name__
+            found[f"a {'kai.' if in_kai and _is_public(name) else ''}{name}"] = None
+    words = list(found) or ["another value"]
+    last = f" or {words[-1]}" if len(words) > 1 else words[-1]
+    return f"write {', '.join(words[:-1])}{last}"
+
+
+def _is_public(name: str) -> bool:
+    import kai
+
+    return name in kai.__all__
+
+
+_WORDS: Mapping[Any, str] = {
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    str: "a string",
+    bytes: "bytes",
+    os.PathLike: "a path",
+    Path: "a path",
+    datetime: "a datetime",
+}
 
 
 def check(given: Mapping[str, Any], declared: Callable[..., object] | type) -> None:

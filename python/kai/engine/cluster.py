@@ -73,6 +73,7 @@ class Rejected:
         )
 
 
+@arguments.all_in_sentences
 class Cluster:
     """Nodes, queues, pod groups and pods, as Kubernetes objects.
 

@@ -19,6 +19,7 @@ from kai.api import documents, files
 from kai.api.naming import naming
 from kai.api.spelling import camel_name
 from kai.engine import shards
+from kai.engine.arguments import all_in_sentences, in_a_sentence
 from kai.errors import InvalidConfigError, InvalidInputError
 
 # Names for type checkers; a test compares them with those of the compiled core.
@@ -77,6 +78,7 @@ class Tier(TypedDict):
     plugins: Sequence[TierPlugin]
 
 
+@all_in_sentences
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """A configuration with known names and valid values only.
@@ -154,6 +156,7 @@ _MEMBERS = {
 ConfigSource = Config | Mapping[str, Any] | str | os.PathLike[str]
 
 
+@in_a_sentence
 def default_config(*, as_kai: bool = False) -> Config:
     """KAI's built-in configuration with all defaults written out; `as_kai`: all switches as in KAI.
 

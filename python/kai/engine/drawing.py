@@ -10,11 +10,19 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 
+from kai.api.rules import shown
 from kai.engine.palette import DARK, LIGHT, Ground
+from kai.errors import InvalidInputError
 
 
 def axes_of(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """`ax`, or the axes of a new figure of that size in inches."""
+    """`ax`, or the axes of a new figure of that size in inches.
+
+    Raises InvalidInputError for an `ax` that is none.
+    """
+    given: object = ax
+    if given is not None and not isinstance(given, Axes):
+        raise InvalidInputError(f"ax is {shown(given)}: write axes of matplotlib")
     return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kai.engine import text
+from kai.engine.arguments import all_in_sentences
 from kai.engine.frozen import Frozen
 from kai.engine.values import plain
 from kai.errors import InvalidInputError
@@ -94,6 +95,7 @@ Mix = str | Sequence[TypicalPod]
 """Typical pods, or a text as in the configuration: GPUs, CPUs and weight of each."""
 
 
+@all_in_sentences
 @dataclass(frozen=True)
 class Fragmentation:
     """How much of the idle GPUs the typical pod cannot use, and the mix of typical pods.
@@ -201,6 +203,8 @@ def _gpus(milli: float) -> float:
 
 
 def _read(mix: Mix) -> tuple[TypicalPod, ...]:
+    if not isinstance(mix, Iterable):
+        raise InvalidInputError(f"typical pods: expected a list of kai.TypicalPod, not {mix!r}")
     pods = tuple(_pods_of(mix.split(","))) if isinstance(mix, str) else tuple(mix)
     if not pods:
         raise InvalidInputError("typical pods: expected at least one")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kai.engine import text
+from kai.engine.arguments import all_in_sentences
 from kai.engine.frozen import Frozen
 from kai.engine.values import ByName, plain
 
@@ -75,6 +76,7 @@ class NodePlan:
         return int(min(rooms, default=0))
 
 
+@all_in_sentences
 class Nodes(ByName[NodePlan]):
     """The nodes of a plan by name, as they are once its decisions are carried out.
 

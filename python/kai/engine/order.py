@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from kai.api import times
 from kai.engine import text
+from kai.engine.arguments import all_in_sentences
 from kai.engine.values import plain
 from kai.errors import NotFoundError
 
@@ -107,6 +108,7 @@ class Turn:
         return {**members, "created": _text(self.created), "queues": queues}
 
 
+@all_in_sentences
 class Order(Sequence[Turn]):
     """The pod groups that wait after a plan, next one first.
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from kai.engine import explain, report, text
 from kai.engine.answer import Answer
+from kai.engine.arguments import all_in_sentences
 from kai.engine.values import GroupPlan
 from kai.errors import NotFoundError
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from kai.engine.scores import Moment, Scores
 
 
+@all_in_sentences
 class Plan(Answer):
     """The result of one cycle. It prints as a page for people; `to_dict` is for programs.
 

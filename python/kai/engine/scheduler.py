@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from kai.api import times
 from kai.engine import config as configuration
-from kai.engine.arguments import suggesting
+from kai.engine.arguments import all_in_sentences, suggesting
 from kai.engine.cluster import Cluster
 from kai.engine.config import ConfigSource
 from kai.engine.plan import Plan
@@ -48,6 +48,7 @@ class Wake:
     reason: str
 
 
+@all_in_sentences
 class Scheduler:
     """Plans clusters with one configuration.
 

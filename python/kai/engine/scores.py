@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from kai.engine import explain, text
+from kai.engine.arguments import all_in_sentences
 from kai.engine.frames import needed
 from kai.engine.frozen import Frozen
 from kai.engine.values import ByName, MissingKey, plain
@@ -62,6 +63,7 @@ class NodeScore:
         }
 
 
+@all_in_sentences
 class Scores(ByName[NodeScore]):
     """The scores of the nodes that can run a pod, by node, best node first.
 

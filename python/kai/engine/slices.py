@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kai.api import keys, kinds
 from kai.api.reading import at, mapping, node_of, objects, text
+from kai.engine.values import Bind
 
 if TYPE_CHECKING:
     from kai.engine.cluster import Cluster
@@ -62,7 +63,7 @@ def _places(
         for each in bind_requests
         if at(each, "status", "phase") != "Failed"
     }
-    node_of_pod |= {each.pod: each.node for each in plan.decisions if each.kind == "bind"}
+    node_of_pod |= {each.pod: each.node for each in plan.decisions if isinstance(each, Bind)}
     for name, pod in pods.items():
         if at(pod, "status", "phase") not in ("Succeeded", "Failed") and (node := node_of(pod)):
             node_of_pod[name] = node

@@ -117,7 +117,7 @@ def not_found(noun: str, name: str, known: Iterable[str]) -> str:
     known = list(known)
     # "train" for "vision/train": users often type only the part after the slash
     close = [each for each in known if each.rpartition("/")[2] == name]
-    close += difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    close += difflib.get_close_matches(str(name), known, n=3, cutoff=0.6)
     close = list(dict.fromkeys(close))[:3]
     hint = f"; did you mean {' or '.join(repr(each) for each in close)}?" if close else ""
     return f"there is no {noun} {name!r}{hint}"

@@ -283,7 +283,7 @@ class ByName(Mapping[str, Value]):
     def __getitem__(self, name: str) -> Value:
         try:
             return self._values[name]
-        except KeyError:
+        except (KeyError, TypeError):  # a list is no key of a mapping
             raise MissingKey(text.not_found(self._noun, name, self._values)) from None
 
     def __contains__(self, name: object) -> bool:

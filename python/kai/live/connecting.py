@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kai.api import extras, keys
 from kai.controllers.planning.options import PlanningOptions
-from kai.engine.arguments import suggesting
+from kai.engine.arguments import in_a_sentence, suggesting
 from kai.errors import KaiError
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def read_once(
     return asyncio.run(read())
 
 
+@in_a_sentence
 @suggesting
 def connect(
     *,

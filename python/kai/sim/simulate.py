@@ -12,6 +12,7 @@ and seed give the same timeline.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ import numpy as np
 
 from kai.api import keys, times
 from kai.engine import config as configuration
+from kai.engine.arguments import in_a_sentence
 from kai.engine.config import ConfigSource
 from kai.engine.usage_params import UsageParams
 from kai.errors import InvalidInputError, PolicyError
@@ -95,8 +97,9 @@ class Progress:
     jobs: int
 
 
+@in_a_sentence
 def simulate(
-    workload: Workload,
+    workload: Workload | str | os.PathLike[str],
     *,
     config: ConfigSource | None = None,
     as_kai: bool = False,
@@ -112,6 +115,7 @@ def simulate(
 ) -> Timeline:
     """Simulates the workload from its start until no event is left, or until ``until_s``.
 
+    ``workload``: a workload, or the path of a file that `kai.sim.traces.read` reads.
     ``config`` and ``policies``: as for `kai.Scheduler`. ``period_s``: a cycle runs at the next
     multiple of it after an event; 0: at once. ``life``: delays, failures, and the work that an
     eviction costs; by default there are none (`kai.sim.simulate.Life`). ``seed``: only for the
@@ -133,6 +137,10 @@ def simulate(
     Raises InvalidInputError for an invalid workload or option, InvalidConfigError for an invalid
     configuration, and PolicyError, also with the ``timeline`` so far, if a policy fails.
     """
+    if isinstance(workload, (str, os.PathLike)):
+        from kai.sim.traces import read as read_file
+
+        workload = read_file(workload)
     began = time.perf_counter()
     past = _past_that_counts(workload, config, usage)
     if config is None and workload.first is not None:

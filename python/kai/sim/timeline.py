@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kai.api.naming import naming
+from kai.engine.arguments import all_in_sentences
 from kai.errors import InvalidInputError
 from kai.sim.stay_ends import NODE_EVENTS, STAY_ENDS
 from kai.sim.workload import (
@@ -52,6 +53,7 @@ _NEVER_NS = np.iinfo(np.int64).max
 _FORMAT = 2
 
 
+@all_in_sentences
 @dataclass(frozen=True)
 class Timeline:
     """The result of a simulation. All tables map names to NumPy columns of equal length.

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kai.api.nearest import check_known
+from kai.engine.arguments import all_in_sentences
 from kai.errors import InvalidInputError
 from kai.sim.cutting import FIXED, cut
 
@@ -323,6 +324,7 @@ class Jobs:
             raise InvalidInputError(f"job {twice}: two jobs have this name")
 
 
+@all_in_sentences
 @dataclass(frozen=True)
 class Workload:
     """The input of a simulation. Every queue of a job, and its parents, are in ``queues``."""

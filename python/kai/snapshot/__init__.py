@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 
 from kai.api import documents, files, keys, kinds, times
+from kai.engine.arguments import in_a_sentence
 from kai.engine.cluster import Cluster
 from kai.errors import InvalidClusterError, InvalidInputError
 from kai.snapshot import archive
@@ -22,6 +23,7 @@ STANDARD_INPUT = files.STANDARD_INPUT
 _ENDINGS = (".zip", ".json", ".yaml", ".yml", ".json.gz", ".yaml.gz", ".yml.gz")
 
 
+@in_a_sentence
 def load(
     source: Source | Iterable[Source],
     *,
@@ -72,6 +74,7 @@ def load(
     return cluster
 
 
+@in_a_sentence
 def load_all(
     source: Source | Iterable[Source], *, now: datetime | str | None = None
 ) -> list[Cluster]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from kai.engine.arguments import in_a_sentence
 from kai.engine.config import ConfigSource
 from kai.errors import InvalidInputError
 from kai.sim.comparing.findings import (
@@ -84,6 +85,7 @@ class Comparison(Findings):
         return fragment(self)
 
 
+@in_a_sentence
 def compare(
     base: Side | ConfigSource | None,
     variant: Side | ConfigSource | None,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kai.api.naming import naming
 from kai.api.nearest import check_known, did_you_mean
 from kai.engine import config as configuration
+from kai.engine.arguments import in_a_sentence
 from kai.errors import InvalidInputError
 from kai.sim.comparing.comparison import (
     Comparison,
@@ -129,6 +130,7 @@ class Sweep:
         )
 
 
+@in_a_sentence
 def sweep(
     grid: Mapping[str, Sequence[Any] | Mapping[str, Any]],
     workload: Workload | str | os.PathLike[str],
