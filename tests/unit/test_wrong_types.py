@@ -190,7 +190,6 @@ def test_a_simulation_answers_a_wrong_type_with_a_sentence(workload: Any) -> Non
         ),
         (lambda: cluster().scale("a/x", "3"), "scale(): pods is '3': write a whole number"),
         (lambda: cluster().cordon(["n1"]), "cordon(): nodes is ['n1']: write a string"),
-        (lambda: kai.Config(actions=5), "actions is 5: write a list"),
     ],
 )
 def test_the_sentence_says_what_to_write(call: Callable[[], object], sentence: str) -> None:
@@ -198,6 +197,20 @@ def test_the_sentence_says_what_to_write(call: Callable[[], object], sentence: s
         call()
     assert sentence in str(caught.value)
     assert isinstance(caught.value, kai.InvalidInputError)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"actions": 5}, "actions is 5: write a list"),
+        ({"actions": [5]}, "actions has 5: write names of actions"),
+        ({"plugins": 5}, "plugins is 5: write a mapping"),
+    ],
+)
+def test_a_wrong_member_of_a_configuration_is_named(given: Any, sentence: str) -> None:
+    with pytest.raises(kai.InvalidConfigError) as caught:
+        kai.Config(**given)
+    assert sentence in str(caught.value)
 
 
 def test_an_error_of_a_users_function_is_not_replaced() -> None:

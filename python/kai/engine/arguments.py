@@ -73,6 +73,7 @@ class WrongTypeInClusterError(InvalidClusterError, TypeError):
 
 
 _FROM_INSIDE = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
+_GENERATED = "<string>"  # the file of a method that a dataclass makes
 _Class = TypeVar("_Class", bound=type)
 
 
@@ -108,7 +109,7 @@ def all_in_sentences(declared: _Class) -> _Class:
             continue
         if isinstance(member, (classmethod, staticmethod)):
             setattr(declared, name, type(member)(in_a_sentence(member.__func__)))
-        elif inspect.isfunction(member):
+        elif inspect.isfunction(member) and member.__code__.co_filename != _GENERATED:
             setattr(declared, name, in_a_sentence(member))
     return declared
 

@@ -360,7 +360,9 @@ class Cluster:
             data = manifest.encode() if isinstance(manifest, str) else manifest
         else:
             taken = "a mapping, or JSON as text or bytes"
-            raise TypeError(f"upsert() takes {taken}, not {type(manifest).__name__}")
+            raise arguments.WrongTypeInClusterError(
+                f"upsert() takes {taken}, not {type(manifest).__name__}"
+            )
         with self._lock:
             core = self._core_cluster()
             kind, name, was_there, is_late = core.upsert(data)

@@ -17,6 +17,7 @@ from typing import Any, Literal, TypedDict
 
 from kai.api import documents, files
 from kai.api.naming import naming
+from kai.api.rules import shown
 from kai.api.spelling import camel_name
 from kai.engine import shards
 from kai.engine.arguments import all_in_sentences, in_a_sentence
@@ -113,6 +114,13 @@ class Config:
     def __post_init__(self) -> None:
         if isinstance(self.actions, str):
             raise InvalidConfigError("actions is a string: write a list, such as ['allocate']")
+        for each in self.actions if isinstance(self.actions, Sequence) else ():
+            if not isinstance(each, str):
+                raise InvalidConfigError(f"actions has {shown(each)}: write names of actions")
+        for name, value in vars(self).items():
+            if value is not None and not isinstance(value, (Mapping, Sequence)):
+                kind = "a list" if name in ("actions", "tiers") else "a mapping"
+                raise InvalidConfigError(f"{name} is {shown(value)}: write {kind}")
         if warnings := read(to_json(self.to_dict())).warnings:
             raise InvalidConfigError(f"config: {'; '.join(warnings)}")
 
