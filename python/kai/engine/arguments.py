@@ -72,6 +72,11 @@ class WrongTypeInClusterError(InvalidClusterError, TypeError):
     """The same in a method of `kai.Cluster`."""
 
 
+def wrong_type(sentence: str) -> TypeError:
+    """The error for a call that checks a type itself."""
+    return WrongTypeError(sentence)
+
+
 _FROM_INSIDE = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
 _GENERATED = "<string>"  # the file of a method that a dataclass makes
 _Class = TypeVar("_Class", bound=type)

@@ -360,9 +360,7 @@ class Cluster:
             data = manifest.encode() if isinstance(manifest, str) else manifest
         else:
             taken = "a mapping, or JSON as text or bytes"
-            raise arguments.WrongTypeInClusterError(
-                f"upsert() takes {taken}, not {type(manifest).__name__}"
-            )
+            raise arguments.wrong_type(f"upsert() takes {taken}, not {type(manifest).__name__}")
         with self._lock:
             core = self._core_cluster()
             kind, name, was_there, is_late = core.upsert(data)

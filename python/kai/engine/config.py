@@ -118,8 +118,9 @@ class Config:
             if not isinstance(each, str):
                 raise InvalidConfigError(f"actions has {shown(each)}: write names of actions")
         for name, value in vars(self).items():
-            if value is not None and not isinstance(value, (Mapping, Sequence)):
-                kind = "a list" if name in ("actions", "tiers") else "a mapping"
+            wanted: type = Sequence if name in ("actions", "tiers") else Mapping
+            if value is not None and not isinstance(value, wanted):
+                kind = "a list" if wanted is Sequence else "a mapping"
                 raise InvalidConfigError(f"{name} is {shown(value)}: write {kind}")
         if warnings := read(to_json(self.to_dict())).warnings:
             raise InvalidConfigError(f"config: {'; '.join(warnings)}")

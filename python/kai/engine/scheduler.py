@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from kai.api import times
 from kai.engine import config as configuration
-from kai.engine.arguments import WrongTypeError, all_in_sentences, suggesting
+from kai.engine.arguments import all_in_sentences, suggesting, wrong_type
 from kai.engine.cluster import Cluster
 from kai.engine.config import ConfigSource
 from kai.engine.plan import Plan
@@ -103,7 +103,7 @@ class Scheduler:
         plans the same cluster, and PolicyError if a policy fails.
         """
         if not isinstance(cluster, Cluster):
-            raise WrongTypeError(
+            raise wrong_type(
                 f"plan() takes a kai.Cluster, not {type(cluster).__name__}; see kai.load"
             )
         now_ns = _time_of(cluster, now)
