@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
+from kai.engine import text
 from kai.engine.claims import claims_of
-from kai.engine.values import DECISION_TYPES, Bind, Decision
+from kai.engine.values import DECISION_TYPES, Bind, Decision, Evict
 
 if TYPE_CHECKING:
     from kai import _core
@@ -63,6 +64,22 @@ class Decisions(Sequence[Decision]):
             return repr(self._whole())
         shown = ", ".join(repr(each) for each in self[:_SHOWN])
         return f"({shown}, ... and {len(self) - _SHOWN:,} more)"
+
+    def _repr_html_(self) -> str:
+        columns = ("", "pod", "node", "GPUs", "for")
+        rows = []
+        for each in self[:_SHOWN]:
+            if isinstance(each, Evict):
+                because = f"{each.action} for {each.for_group}" if each.for_group else each.action
+                rows.append((each.kind, each.pod, "", "", because))
+            else:
+                rows.append((each.kind, each.pod, each.node, text.number(each.gpus), ""))
+        hidden = len(self) - len(rows)
+        note = f"and {text.count(hidden, 'more decision')}" if hidden else ""
+        title = text.count(len(self), "decision")
+        return text.to_html(
+            title, [text.Table("", columns, rows, right=frozenset((3,)), note=note)]
+        )
 
     def _whole(self) -> tuple[Decision, ...]:
         """All of them, kept from now on."""

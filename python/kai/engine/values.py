@@ -65,6 +65,9 @@ class _Placement(Brief):
     topology_domain: str | None = None
 
     kind: ClassVar[str]
+    # Only evictions have both, but `d.action` may be written for every decision.
+    action: ClassVar[str | None] = None
+    for_group: ClassVar[str | None] = None
 
     def to_dict(self) -> dict[str, Any]:
         members: dict[str, Any] = {
@@ -100,7 +103,7 @@ class Bind(_Placement):
     is where the node is expected to put the pod, with the plugin `numa`. `claims` are the
     allocations of its resource claims, `extended_claim` the devices for its extended resources.
     `topology_rank` and `topology_domain` are the pod's position in its group, if the group has a
-    topology constraint.
+    topology constraint. `action` and `for_group` are None: only evictions have them.
 
     >>> import kai
     >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", gpu_fraction=0.5)

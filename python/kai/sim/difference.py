@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kai.engine.text import Table, number, to_html
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -96,6 +97,20 @@ class Difference:
                 f" {each.start_later_s / 3600:+12,.2f} {each.end_later_s / 3600:+12,.2f}"
             )
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        heading, *_ = str(self).split("\n", 1)
+        rows = [
+            (
+                each.queue or "all",
+                *(number(count) for count in (each.jobs, each.differ)),
+                *(f"{late / 3600:+,.2f}" for late in (each.start_later_s, each.end_later_s)),
+            )
+            for each in (*self.queues, self.total)
+        ]
+        columns = ("queue", "jobs", "differ", "start later, h", "end later, h")
+        table = Table("", columns, rows if self.rows else (), right=frozenset(range(1, 5)))
+        return to_html(heading, [table])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

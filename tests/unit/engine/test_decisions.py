@@ -69,3 +69,20 @@ def test_decisions_print_like_a_tuple_up_to_50() -> None:
     assert repr(decisions()) == repr(whole())
     assert repr(decisions(0)) == "()"
     assert repr(decisions(60)).endswith("gpus=1), ... and 10 more)")
+
+
+def test_every_decision_has_an_action_and_a_group() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=1).running("a/low", gpus=1, node="n1")
+    plan = kai.Scheduler().plan(cluster.pending("a/high", gpus=1, priority=90), now=NOW)
+    assert [(each.kind, each.action, each.for_group) for each in plan.decisions] == [
+        ("evict", "preempt", "a/high"),
+        ("pipeline", None, None),
+    ]
+    page = plan.decisions._repr_html_()
+    assert "preempt for a/high" in page
+    assert "2 decisions" in page
+
+
+def test_many_decisions_are_folded_in_a_notebook() -> None:
+    page = decisions(60)._repr_html_()
+    assert ("and 10 more decisions" in page, page.count("<tr>")) == (True, 51)

@@ -514,6 +514,20 @@ def test_a_sweep_simulates_every_combination(weeks: Workload) -> None:
     assert list(found.to_pandas().columns) == columns
 
 
+def test_a_sweep_prints_as_a_table(weeks: Workload) -> None:
+    found = kai.sweep({"nodes.n.count": [2, 4]}, weeks, metrics=["completion_mean_s"], seeds=2)
+    first, second = (found.values[place] for place in range(2))
+    lines = str(found).splitlines()
+    assert lines[0] == "2 points, means of 2 seeds"
+    assert lines[1].split() == ["nodes.n.count", "completion,", "mean,", "s", "unfinished"]
+    for line, values in zip(lines[2:], (first, second), strict=True):
+        mean = sum(each[0] or 0 for each in values) / 2
+        assert line.split()[1] == f"{mean:,.3f}".rstrip("0").rstrip(".")
+    assert repr(found) == "<kai.Sweep: 2 points, 2 seeds, 1 metric>"
+    assert "<td" in found._repr_html_()
+    assert "to_pandas() has 12 more metrics" in str(kai.sweep({"nodes.n.count": [2]}, weeks))
+
+
 def test_a_sweep_is_the_same_on_any_executor(weeks: Workload) -> None:
     grid = {"queues.a.weight": [1, 2], "config": [FIFO, kai.Config()]}
     one = kai.sweep(grid, weeks, seeds=2)

@@ -13,6 +13,7 @@ from kai.api.naming import naming
 from kai.api.nearest import check_known, did_you_mean
 from kai.engine import config as configuration
 from kai.engine.arguments import in_a_sentence
+from kai.engine.text import Table, count, number, to_html, to_text
 from kai.errors import InvalidInputError
 from kai.sim.comparing.comparison import (
     Comparison,
@@ -41,9 +42,11 @@ if TYPE_CHECKING:
 __all__ = ["Sweep", "sweep"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sweep:
     """The result of `kai.sweep`: `values[point][seed]`, a number for each of `metrics`.
+
+    It prints as a table of the points, also in a notebook.
 
     `outcomes` also have the metrics of each week, and what was left undone.
 
@@ -77,6 +80,47 @@ class Sweep:
             for point, of_point in zip(self.points, self.outcomes, strict=True)
             for seed, outcome in zip(self.seeds, of_point, strict=True)
         ]
+
+    def table(self) -> Table:
+        """A row for each point: its values, and the means of a few metrics over the seeds."""
+        names = list(dict.fromkeys(name for point in self.points for name in point))
+        chosen = self.metrics if len(self.metrics) <= len(_SHOWN) else _SHOWN
+        shown = {name: self.metrics.index(name) for name in chosen if name in self.metrics}
+        rows = []
+        for point, of_point in zip(self.points, self.outcomes, strict=True):
+            plain = _plain(point)
+            undone = [float(each.undone_jobs) for each in of_point]
+            means = [_mean([each.values[place] for each in of_point]) for place in shown.values()]
+            rows.append(
+                [
+                    *(str(plain.get(name, "")) for name in names),
+                    *(
+                        "" if mean is None else number(mean)
+                        for mean in (*means, _mean(undone) if any(undone) else None)
+                    ),
+                ]
+            )
+        measures = map(measure, shown)
+        titles = [f"{each.title}, {each.unit}" if each.unit else each.title for each in measures]
+        hidden = len(self.metrics) - len(shown)
+        return Table(
+            f"{count(len(self.points), 'point')}, means of {count(len(self.seeds), 'seed')}",
+            (*names, *titles, "unfinished"),
+            rows,
+            right=frozenset(range(len(names), len(names) + len(titles) + 1)),
+            note=f"to_pandas() has {count(hidden, 'more metric')}" if hidden else "",
+        )
+
+    def __str__(self) -> str:
+        return to_text("", [self.table()])
+
+    def __repr__(self) -> str:
+        metrics = count(len(self.metrics), "metric")
+        points, seeds = count(len(self.points), "point"), count(len(self.seeds), "seed")
+        return f"<kai.Sweep: {points}, {seeds}, {metrics}>"
+
+    def _repr_html_(self) -> str:
+        return to_html("", [self.table()])
 
     def to_json(self) -> str:
         """The rows and what a seed varies: the same bytes for every executor."""
@@ -128,6 +172,15 @@ class Sweep:
             level=level,
             places=(base, variant),
         )
+
+
+_SHOWN = ("completion_mean_s", "waiting_mean_s", "utilization", "evictions")
+"""The metrics of the table, unless the sweep has fewer."""
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [each for each in values if each is not None]
+    return sum(known) / len(known) if known else None
 
 
 @in_a_sentence
