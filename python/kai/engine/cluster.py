@@ -124,6 +124,9 @@ class Cluster:
         self._elsewhere: Elsewhere | None = Elsewhere({})  # None: the same
         self._missing = _Missing()
         self._groups: dict[str, _Group] | None = None
+        self._keys: dict[str, _Keys] = {}
+        # By pod group: the calls that added pods. The same cell of a notebook may run twice.
+        self._calls: dict[str, set[str]] = {}
         # Changes since the tree or the bytes: by kind and name.
         self._later: dict[str, dict[str, _Later]] = {}
         # Keeps the tree, the bytes and the compiled cluster consistent
@@ -450,6 +453,7 @@ class Cluster:
             found = [(self._kind_of(name, kind), name) for name in names]
             for kind_of, name in found:
                 if kind_of == "PodGroup":
+                    self._calls.pop(name, None)
                     self._take_out(self._pods_of(name))
                 elif kind_of == "Node":
                     self._empty(name)
@@ -566,6 +570,7 @@ class Cluster:
         _at_least("pods", pods, 0)
         _at_least("min_member", min_member or 0, 0)
         with self._lock:
+            self._calls.pop(group, None)
             manifest = self._existing("PodGroup", group)
             every = self._pods_of(group)
             alive = sorted((name for name in every if _is_alive(every[name])), key=_by_number)
@@ -604,8 +609,9 @@ class Cluster:
         created: str | None = None,
         spec: Mapping[str, Any] | None = None,
     ) -> Cluster:
-        """Adds a queue. None is unlimited; `weight` distributes surplus resources among queues.
+        """Adds a queue, or replaces the one of this name.
 
+        None is unlimited; `weight` distributes surplus resources among queues.
         CPUs are in cores and memory in bytes; both may be quantities such as "64Gi". `spec`
         overrides fields of the queue's spec, for settings without an argument:
         ``spec={"reclaimMinRuntime": "10m"}``.
@@ -614,7 +620,7 @@ class Cluster:
         type, and for a value that no object can hold.
         """
         given = _checked(Cluster.queue, locals())
-        given["created"] = created or self._next_creation("queues")
+        given["created"] = created or self._creation_of(name) or self._next_creation("queues")
         return self.add("Queue", objects.queue(**given))
 
     def default_queues(self) -> Cluster:
@@ -644,8 +650,9 @@ class Cluster:
         cordoned: bool = False,
         ready: bool = True,
     ) -> Cluster:
-        """Adds a node. Taints have kubectl's format: "key=value:NoSchedule".
+        """Adds a node, or replaces the one of this name.
 
+        Taints have kubectl's format: "key=value:NoSchedule".
         CPUs are in cores and memory in bytes; both may be quantities such as "64Gi".
         `gpu_memory_mib` is per GPU; None: the node has no label with it.
 
@@ -700,12 +707,16 @@ class Cluster:
         >>> kai.Cluster().queue("vision").pending("vision/train", pods=4, gpus=8, min_member=4)
         <kai.Cluster: 0 nodes, 1 pod group with 4 pods (4 pending), 1 queue>
 
+        The same call a second time is refused, because a cell of a notebook may run twice; a call
+        with other options adds pods.
+
         If a priority class, or the node of running pods, does not exist when a plan is made, the
         plan's `warnings` name it.
 
         Raises InvalidClusterError for a group without a queue, for negative numbers, for options of
-        the wrong type, for an invalid toleration, and for whole GPUs together with a GPU fraction;
-        TypeError for an unknown option.
+        the wrong type, for an invalid toleration, for whole GPUs together with a GPU fraction, for
+        `gpus` that are a part of a GPU, and for the same call again; TypeError for an unknown
+        option.
         """
         with self._lock:
             return self._add_pods("pending", group, pod)
@@ -733,6 +744,8 @@ class Cluster:
     def add(self, kind: str, *manifests: Mapping[str, Any]) -> Cluster:
         """Adds Kubernetes objects unchanged, for kinds that have no method of their own.
 
+        An object replaces an earlier one of the same kind and name.
+
         >>> import kai
         >>> cluster = kai.Cluster().add("Topology", {"metadata": {"name": "racks"}, "spec": {}})
 
@@ -742,11 +755,30 @@ class Cluster:
         _check_kind(kind, "a snapshot does not contain")
         added = _parse(_dump(list(manifests)))
         with self._lock:
-            self._list(kinds.LISTS[kind]).extend(added)
+            new = self._replaced(kind, added)
+            self._list(kinds.LISTS[kind]).extend(new)
             if kind in ("PodGroup", "Pod"):
                 self._groups = None
-            self._changed(kind, added)
+            self._changed(kind, added, may_replace=len(new) < len(added))
         return self
+
+    def _replaced(self, kind: str, added: Sequence[Any]) -> Sequence[Any]:
+        """Puts objects whose names exist in the place of the earlier ones; returns the others."""
+        listed = self._list(kinds.LISTS[kind])
+        known = self._keys.get(kind)
+        if known is None or known.listed is not listed or known.count > len(listed):
+            known = self._keys[kind] = _Keys(listed)
+        known.read()
+        keys_of_added = [_key(each) if isinstance(each, dict) else "" for each in added]
+        again = {key: each for key, each in zip(keys_of_added, added, strict=True) if key}
+        again = {key: each for key, each in again.items() if key in known.keys}
+        if not again:
+            return added
+        for place, each in enumerate(listed):
+            if isinstance(each, dict) and (key := _key(each)) in again:
+                listed[place] = again[key]
+        self._names.pop(kind, None)
+        return [each for key, each in zip(keys_of_added, added, strict=True) if key not in again]
 
     def configure(self, config: ConfigSource | None = None, **params: Any) -> Cluster:
         """Sets the scheduler configuration of the cluster, and its `schedulerParams`.
@@ -823,6 +855,7 @@ class Cluster:
             if how == "pending":
                 raise InvalidClusterError(f"pending({group!r}): started is for running pods")
             started_ns = _time("started", options["started"])
+        self._note_call(how, f"{namespace or 'default'}/{name}", where, options)
         for each in dict.fromkeys(where):
             self._missing.note("Node", each, f"pods of {group} are on it", self._list)
         entry = self._group(namespace or "default", name)
@@ -865,6 +898,20 @@ class Cluster:
         self._changed("Pod", made)
         return self
 
+    def _note_call(
+        self, how: str, group: str, where: Sequence[str], options: Mapping[str, Any]
+    ) -> None:
+        """Refuses the same call a second time: probably the cell of a notebook ran twice."""
+        call = f"{how} {list(where)} {sorted(options.items(), key=lambda option: option[0])}"
+        calls = self._calls.setdefault(group, set())
+        if call in calls:
+            raise InvalidClusterError(
+                f"{how}({group!r}) was called before with the same options: for more pods use"
+                f" pods=... or scale(), to describe the group again call remove({group!r}) first,"
+                " and in a notebook begin the cell with kai.Cluster() or copy()"
+            )
+        calls.add(call)
+
     def _group(self, namespace: str, name: str) -> _Group:
         """The pod group of this name, created if it does not exist."""
         if self._groups is None:
@@ -895,6 +942,13 @@ class Cluster:
         if all(at(c, "metadata", "name") != name for c in self._list("priorityClasses")):
             self.priority_class(name, priority)
         return name
+
+    def _creation_of(self, queue: str) -> str | None:
+        """The creation time of a queue that is described again: its order stays."""
+        if queue not in self._keys.get("Queue", _Keys([])).keys:
+            return None
+        created: str | None = at(self._find("Queue", queue), "metadata", "creationTimestamp")
+        return created
 
     def _next_creation(self, list_name: str) -> str:
         """Each object is one second younger than the previous one."""
@@ -1322,6 +1376,20 @@ class _Names:
     listed: list[Any]
     count: int = 0
     objects: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Keys:
+    """The names of the objects of a list of the tree, and how many list items were read."""
+
+    listed: list[Any]
+    count: int = 0
+    keys: set[str] = field(default_factory=set)
+
+    def read(self) -> None:
+        new = (each for each in self.listed[self.count :] if isinstance(each, dict))
+        self.keys.update(key for each in new if (key := _key(each)))
+        self.count = len(self.listed)
 
 
 @dataclass(slots=True)

@@ -206,9 +206,26 @@ def check_options(options: PodOptions) -> None:
     arguments.check(options, PodOptions)
     for found in fields.of_pod_spec(options.get("pod_spec")):
         raise InvalidClusterError(f"pod_spec: {found.message}; {found.fix}")
+    _check_gpus(options.get("gpus"))
     for option in _OF_A_TOPOLOGY:
         if option in options and "topology" not in options:
             raise InvalidClusterError(f"{option} needs a topology: give topology=..., too")
+
+
+def _check_gpus(gpus: Amount | None) -> None:
+    """Raises InvalidClusterError for a part of a GPU, which Kubernetes does not have."""
+    try:
+        exact = quantities.parse(gpus or 0)
+    except ValueError as error:
+        raise InvalidClusterError(f"gpus: {error}") from None
+    if 0 < exact < 1:
+        raise InvalidClusterError(
+            f"gpus is {gpus}, and Kubernetes has whole GPUs: write gpu_fraction={float(exact):g}"
+        )
+    if exact % 1:
+        raise InvalidClusterError(f"gpus is {gpus}: write a whole number")
+    if exact < 0:
+        raise InvalidClusterError(f"gpus is {gpus}: it must be at least 0")
 
 
 _LEVELS = {"required_level": "requiredTopologyLevel", "preferred_level": "preferredTopologyLevel"}

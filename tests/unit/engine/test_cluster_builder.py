@@ -202,3 +202,67 @@ def test_an_impossible_situation_is_refused(describe: Any, message: str) -> None
 def test_a_misspelt_option_is_a_type_error_with_a_suggestion() -> None:
     with pytest.raises(TypeError, match=r"pending\(\) has no option 'gpu'; did you mean 'gpus'\?"):
         kai.Cluster().pending("a/b", gpu=1)  # type: ignore[call-arg]
+
+
+def describe(cluster: kai.Cluster) -> kai.Cluster:
+    """The cell of a notebook."""
+    return (
+        cluster.queue("a", deserved_gpus=4)
+        .queue("b")
+        .node("n1", gpus=8)
+        .nodes("m", 2, gpus=4)
+        .topology("racks", "rack")
+        .priority_class("own", 60)
+        .pending("a/x", pods=2, gpus=1)
+        .running("b/y", node="n1", gpus=1)
+    )
+
+
+def test_a_cell_that_runs_twice_does_not_double_a_cluster() -> None:
+    cluster = describe(kai.Cluster())
+    before, plan = cluster.to_snapshot(), kai.Scheduler().plan(cluster, now=NOW)
+    with pytest.raises(kai.InvalidClusterError, match=r"pending\('a/x'\) was called before with"):
+        describe(cluster)
+    assert cluster.to_snapshot() == before
+    assert kai.Scheduler().plan(cluster, now=NOW) == plan
+
+
+NOW = "2026-01-01T00:00:00Z"
+
+
+def test_an_object_that_is_described_again_replaces_the_first() -> None:
+    cluster = describe(kai.Cluster()).queue("a", deserved_gpus=6).node("n1", gpus=2)
+    plan = kai.Scheduler().plan(cluster, now=NOW)
+    assert plan.queues["a"].gpu.deserved == 6
+    assert plan.nodes["n1"].gpus == 2
+    assert (plan.rejected, cluster.counts["nodes"], cluster.counts["queues"]) == ((), 3, 2)
+    cluster.node("n1", gpus=3)  # a plan was made in between
+    assert kai.Scheduler().plan(cluster, now=NOW).nodes["n1"].gpus == 3
+    cluster.cordon("n1").node("n1", gpus=5)
+    assert kai.Scheduler().plan(cluster, now=NOW).nodes["n1"].free_gpus == 4
+
+
+def test_the_same_pods_are_added_again_after_a_change_and_to_a_copy() -> None:
+    cluster = describe(kai.Cluster())
+    assert len(cluster.copy().pending("a/x", pods=2, gpus=1).objects["pods"]) == 5
+    cluster.remove("a/x").pending("a/x", pods=2, gpus=1)
+    cluster.scale("a/x", 1).pending("a/x", pods=2, gpus=1)
+    cluster.pending("a/x", pods=1, gpus=1).pending("a/x", pods=2, gpus=2)  # other options
+    assert [each["metadata"]["name"] for each in cluster.objects["pods"]].count("x-0") == 1
+    assert len(cluster.objects["pods"]) == 1 + 1 + 2 + 1 + 2
+
+
+@pytest.mark.parametrize(
+    ("gpus", "message"),
+    [
+        (0.5, "gpus is 0.5, and Kubernetes has whole GPUs: write gpu_fraction=0.5"),
+        ("500m", "gpus is 500m, and Kubernetes has whole GPUs: write gpu_fraction=0.5"),
+        (1.5, "gpus is 1.5: write a whole number"),
+        (-1, "gpus is -1: it must be at least 0"),
+        ("two", "gpus: 'two' is not a quantity"),
+    ],
+)
+def test_a_part_of_a_gpu_is_written_as_a_fraction(gpus: Any, message: str) -> None:
+    with pytest.raises(kai.InvalidClusterError) as caught:
+        kai.Cluster().pending("a/x", gpus=gpus)
+    assert message in str(caught.value)

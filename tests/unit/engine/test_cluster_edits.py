@@ -359,7 +359,7 @@ def test_a_changed_cluster_has_the_plan_of_a_fresh_load(seed: int) -> None:
         lambda c: c.scale("b/wide", draw.randint(1, 9)),
         lambda c: c.scale("a/train", draw.randint(1, 4), min_member=draw.randint(1, 4)),
         lambda c: c.update_queue(draw.choice("ab"), deserved_gpus=draw.randint(0, 8)),
-        lambda c: c.pending(f"a/x{draw.randint(0, 3)}", gpus=1),
+        lambda c: c.pending(f"a/x{draw.randint(0, 3)}", gpus=1, labels={"n": str(draw.random())}),
         lambda c: c.remove(draw.choice(names(c, "nodes"))) if len(names(c, "nodes")) > 1 else c,
     ]
     copies = []
