@@ -1,7 +1,7 @@
 """Packages that only some features need, and the sentence if one is missing.
 
 kai-sched is not on PyPI, so the sentence names the packages themselves, and the pip of the Python
-that runs kai: `make demo` installs only what `kai plan` needs, into .venv.
+that runs kai. `make demo` installs the extras `cluster` and `sim`, into .venv.
 """
 
 from __future__ import annotations

@@ -22,6 +22,11 @@ def test_the_extras_are_those_of_the_project() -> None:
     assert found == extras.EXTRAS
 
 
+def test_make_demo_installs_what_the_commands_of_the_readme_need() -> None:
+    lines = (ROOT / "tools" / "requirements-run.in").read_text().splitlines()
+    assert {*extras.EXTRAS["cluster"], *extras.EXTRAS["sim"]} <= {*lines}
+
+
 def test_the_sentence_names_only_the_packages_that_are_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
