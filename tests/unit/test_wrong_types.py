@@ -1,7 +1,7 @@
 """A wrong type in any public call ends in one sentence, not in a traceback from inside.
 
 The test walks all public functions, and all public methods of the classes that users hold. It
-replaces one argument after the other by a value that makes no sense.
+replaces one argument after the other by a value of another type.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ GIVEN: dict[str, Callable[[], tuple[list[Any], dict[str, Any]]]] = {
 
 
 def calls(name: str, function: Any) -> Iterator[tuple[list[Any], dict[str, Any]]]:
-    """Arguments for a call, of which one has no sense."""
+    """Arguments for a call; one of them has another type."""
     parameters = list(inspect.signature(function).parameters.values())
     given = GIVEN.get(name)
     needed = [each for each in parameters if each.default is each.empty]
@@ -139,7 +139,7 @@ def leaks(name: str, make: Callable[[], Any]) -> list[str]:
             elif isinstance(error, kai.KaiError) and "\n" in str(error):
                 found.append(f"{name}(*{args}, **{options}): more than a sentence: {error}")
         except (kai.KaiError, OSError, ValueError, IndexError):
-            pass  # a value that makes no sense, of the right type
+            pass  # an invalid value of the right type
     return found
 
 

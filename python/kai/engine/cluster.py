@@ -850,11 +850,7 @@ class Cluster:
             )
         if how != "pending" and not where:
             raise InvalidClusterError(f"{how}({group!r}) needs a node")
-        started_ns = None
-        if "started" in options:
-            if how == "pending":
-                raise InvalidClusterError(f"pending({group!r}): started is for running pods")
-            started_ns = _time("started", options["started"])
+        started_ns = _start_in(how, group, options)
         self._note_call(how, f"{namespace or 'default'}/{name}", where, options)
         for each in dict.fromkeys(where):
             self._missing.note("Node", each, f"pods of {group} are on it", self._list)
@@ -1503,11 +1499,16 @@ def _check_params(params: Iterable[str]) -> None:
         check_known(params, known, "schedulerParams has no member", InvalidClusterError)
 
 
-def _time(name: str, value: str) -> int:
+def _start_in(how: str, group: str, options: PodOptions) -> int | None:
+    """When the pods started. Raises InvalidClusterError."""
+    if "started" not in options:
+        return None
+    if how == "pending":
+        raise InvalidClusterError(f"pending({group!r}): started is for running pods")
     try:
-        return times.to_ns(value)
+        return times.to_ns(options["started"])
     except InvalidInputError as error:
-        raise InvalidClusterError(f"{name}: {error}") from None
+        raise InvalidClusterError(f"started: {error}") from None
 
 
 def _at_least(name: str, value: int, least: int) -> None:

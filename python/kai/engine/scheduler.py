@@ -117,7 +117,7 @@ class Scheduler:
             plan = session.plan(compiled, now_ns=now_ns)
         noted = cluster._warnings(nodes=lambda: (node for node, *_ in plan.nodes()))
         elsewhere = cluster._pods_elsewhere()
-        # Nothing else to plan, or a setting for KAI: somebody expects these pods in the plan.
+        # Nothing else to plan, or a setting for KAI: these pods were expected in the plan.
         if elsewhere and (elsewhere.meant_for_kai or not cluster.counts["pod_groups"]):
             noted = (*noted, *elsewhere.sentences())
         return Plan(

@@ -140,16 +140,9 @@ def read(
                     raise InvalidInputError("is a snapshot; only manifests can be added")
                 if snapshot is not None:
                     has_snapshot = True
-                    at = snapshot.now or (memory and memory.now)
-                    text = memory and memory.text
-                    cluster = Cluster.from_snapshot(
-                        snapshot.data, name=file, now=now or at, memory=text, warnings=skipped
-                    )
+                    cluster = _from_snapshot(snapshot, memory, file, now, skipped)
                     skipped = []
-                    if params:
-                        cluster.configure(**params)
-                    cluster._search_for_lost_pods()
-                    yield cluster
+                    yield cluster.configure(**params) if params else cluster
                     continue
                 is_manifest = True
                 if not manifests.add(_shown(file), documents.decode(data)) and file == name:
@@ -165,6 +158,24 @@ def read(
         yield _with_manifests(manifests, into, now, ", ".join(named) or None, skipped)
     elif skipped and not broken and not has_snapshot:
         yield InvalidInputError("; ".join(skipped))
+
+
+def _from_snapshot(
+    snapshot: archive.Snapshot,
+    memory: archive.Memory | None,
+    file: str | None,
+    now: datetime | str | None,
+    skipped: Iterable[str],
+) -> Cluster:
+    cluster = Cluster.from_snapshot(
+        snapshot.data,
+        name=file,
+        now=now or snapshot.now or (memory and memory.now),
+        memory=memory and memory.text,
+        warnings=skipped,
+    )
+    cluster._search_for_lost_pods()
+    return cluster
 
 
 def _params(scheduler_name: str, queue_label_key: str) -> dict[str, str]:

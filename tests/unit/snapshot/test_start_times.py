@@ -119,7 +119,7 @@ def test_a_drained_pod_has_no_start() -> None:
     assert all("startTime" not in each["status"] for each in made.objects["pods"])
 
 
-def test_a_start_that_makes_no_sense_is_refused() -> None:
+def test_an_invalid_start_is_refused() -> None:
     with pytest.raises(kai.InvalidClusterError, match="started is for running pods"):
         kai.Cluster().pending("a/x", gpus=1, started=STARTED)
     with pytest.raises(kai.InvalidClusterError, match="started: 'soon' is not an RFC 3339 time"):
