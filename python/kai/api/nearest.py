@@ -19,7 +19,7 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     >>> did_you_mean("visoin", ["speech", "vision"]), did_you_mean("x", ["speech"])
     ("; did you mean 'vision'?", '')
     """
-    names = [each for each in known if isinstance(each, str)]
+    names = list(map(str, known))
     close = difflib.get_close_matches(str(name), names, n=1) if len(names) <= _MOST_KNOWN else []
     return f"; did you mean {close[0]!r}?" if close else ""
 

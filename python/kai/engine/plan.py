@@ -50,7 +50,7 @@ class Plan(Answer):
     """
 
     def why(self, name: str) -> str:
-        """Why a pod group waits, or that it does not, one sentence per line.
+        """Why a pod group waits, or that it does not, one sentence per line, also in a notebook.
 
         The name is "namespace/name" of the pod group, of its workload or of one of its pods; the
         namespace may be omitted if the name is unique. For an object that was left out of the plan,
@@ -59,12 +59,12 @@ class Plan(Answer):
         """
         found = explain.rejections(self, name)
         if found:
-            return explain.why_rejected(found)
+            return text.Sentences(explain.why_rejected(found))
         try:
-            return explain.why(self, name)
+            return text.Sentences(explain.why(self, name))
         except NotFoundError:
             if not_planned := self.elsewhere.of(name):
-                return not_planned
+                return text.Sentences(not_planned)
             raise
 
     def find_group(self, name: str) -> GroupPlan:

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from kai.api.visible import visible
 from kai.engine.names import clip, shortened
@@ -106,6 +107,23 @@ def listing_of(shown: Sequence[str], total: int) -> str:
     """
     more = total - len(shown)
     return f"{', '.join(shown)} and {number(more)} more" if more > 0 else ", ".join(shown)
+
+
+class Sentences(str):
+    """A text of several lines that a notebook and IPython show as lines, and not as a literal.
+
+    >>> Sentences("a/x waits.\\n  No GPU is free.")._repr_html_()
+    '<p><b>a/x waits.</b><br>No GPU is free.</p>'
+    """
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        first, *others = (html.escape(line.strip()) for line in self.splitlines() or [""])
+        return f"<p>{'<br>'.join([f'<b>{first}</b>', *others])}</p>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
 
 
 def not_found(noun: str, name: str, known: Iterable[str]) -> str:

@@ -505,3 +505,11 @@ def test_values_of_a_plan_can_be_pickled() -> None:
         assert pickle.loads(pickle.dumps(value)) == value
     assert pickle.loads(pickle.dumps(made.queues)) == made.queues
     assert pickle.loads(pickle.dumps(made.timing)) == made.timing
+
+
+def test_an_explanation_is_shown_as_lines_in_a_notebook() -> None:
+    waits = plan(two_queues().pending("a/x<y", gpus=1)).why("a/x<y")
+    first, *others = waits._repr_html_().removesuffix("</p>").split("<br>")  # type: ignore[attr-defined]
+    assert first == "<p><b>a/x&lt;y waits in queue a.</b>"
+    assert others == [line.strip() for line in waits.splitlines()[1:]]
+    assert pickle.loads(pickle.dumps(waits)) == waits == str(waits)
