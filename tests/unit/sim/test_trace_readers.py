@@ -409,6 +409,8 @@ yesterday,60.0,1,60.0,a
         ("a\tb\tc\n1\t2\t3\n", "its columns match no known format"),
         ("[{}]", "is a JSON list, and kai reads philly, itp"),
         ("hello\n", "is in no known format: kai reads"),
+        ("ERROR: disk: full\n  at: line: 5\n", "is in no known format: kai reads"),
+        ("JobId=811 JobName=train\n   UserId=u1(1001) GroupId=g\n", "is in no known format"),
         ("- a\n- b\n", "is in no known format: kai reads"),
         ("name_of_it: 1\nother: 2\n", "is in no known format: kai reads"),
         ("jbos: {}\n", "a workload has no key 'jbos'; did you mean 'jobs'?"),

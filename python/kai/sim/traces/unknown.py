@@ -16,15 +16,27 @@ __all__ = ["is_no_workload", "may_be_yaml", "sentence"]
 
 _HOW = "docs/howto/workloads.md"
 _KEY = re.compile(r"""\s*(?:[-?]\s+)?["']?[A-Za-z_][^:,|;]*["']?\s*:(\s|$)""")
+_OF_A_WORKLOAD = re.compile(
+    rf"(?m)^[\"']?(?:{'|'.join((*KEYS['workload'], 'apiVersion', 'kind'))})[\"']?\s*:"
+)
 _OF_KUBERNETES = re.compile(r"""(?m)(^|[{,])\s*["']?(apiVersion|kind)["']?\s*:""")
 
 
 def may_be_yaml(text: str) -> bool:
-    """Whether a text starts like a mapping: everything else is no YAML workload."""
+    """Whether a text starts like a mapping, and a line of it like a workload or an object: all
+    other texts are no YAML workload, so the errors of the YAML reader do not help."""
+    if not text.lstrip().startswith("{") and not _OF_A_WORKLOAD.search(text):
+        return _is_small_mapping(text)
     for line in text.splitlines():
         if line.strip() and not line.lstrip().startswith(("#", "---", "%")):
             return line.lstrip().startswith("{") or _KEY.match(line) is not None
     return True
+
+
+def _is_small_mapping(text: str) -> bool:
+    """Whether each line is empty, a comment, or a key with a value: a key may be misspelt."""
+    lines = [line for line in text[:10_000].splitlines() if line.strip() and line[0] != "#"]
+    return all(_KEY.match(line) and line.count(": ") <= 1 for line in lines)
 
 
 def is_no_workload(value: Any) -> bool:
