@@ -462,7 +462,8 @@ def test_the_plan_warns_of_a_pod_that_gets_no_gpu(key: str, form: Any) -> None:
 def test_the_plan_warns_of_a_resource_that_no_node_has() -> None:
     [warning] = kai_warnings(pod(resources={"limits": {"nvidia.com/gpus": 1}}))
     assert "no node has nvidia.com/gpus" in warning
-    assert kai_warnings(pod({"gpu_fraction": "0.5"}, scheduler="volcano")) == []
+    [warning] = kai_warnings(pod({"gpu_fraction": "0.5"}, scheduler="volcano"))
+    assert "default/p has schedulerName volcano" in warning
 
 
 def test_is_kais() -> None:
