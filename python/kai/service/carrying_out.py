@@ -56,7 +56,7 @@ Found = TypeVar("Found")
 
 class CarryingOut:
     """`emit`: gets events about objects. `changed`: is set when the planning thread has something
-    to do.
+    to do. `leads`: whether this process leads now.
 
     Reservations of devices belong to the process that binds: the binder role, or the scheduler role
     with `--binding direct`. The scheduler role handles existing BindRequests even if it binds pods
@@ -72,10 +72,11 @@ class CarryingOut:
         *,
         emit: Callable[[Event], None],
         changed: asyncio.Event,
+        leads: Callable[[], bool],
     ) -> None:
         self._client, self._clock = client, client.clock
         self._life, self._reports, self._refusals = life, reports, refusals
-        self._emit, self._changed = emit, changed
+        self._emit, self._changed, self._leads = emit, changed, leads
         self._decides, self._binds = options.has("scheduler"), options.has("binder")
         self._pool_key = options.node_pool_key
         self._writer: Writer | None = None
@@ -152,6 +153,7 @@ class CarryingOut:
         all that it needs."""
         results, self._results = self._results, Results()
         requests: dict[str, Request] = {}
+        self.pods.requests.tick()
         if may_act:
             taken = (*self.pods.requests.unchecked(), *self._binder.unchecked())
             requests = {each.name: each for each in taken}
@@ -255,7 +257,7 @@ class CarryingOut:
         self._courses.now = self._clock.monotonic()
         if after is not None:
             if self._decides:
-                self.pods.request_seen(after)
+                self.pods.request_seen(after, leads=self._leads())
             if self._binds:
                 self._binder.put(after)
         elif before is not None:
@@ -280,7 +282,7 @@ class CarryingOut:
                 self._life.start(self._find_for(request))
         asks = self._courses.take_asks()
         self._asks += asks
-        if asks or self._binder.has_unchecked:
+        if asks or (self._binder.has_unchecked and self._leads()):
             self._changed.set()
         self._report(self.pods.take_results())
         if self._binds:

@@ -93,6 +93,7 @@ class Service:
             *(options, client, self._life, self._reports, self._refusals),
             emit=self._emit,
             changed=self._changed,
+            leads=self._leads,
         )
         queues = queue_sink()
         self._reading = Reading(
@@ -280,8 +281,9 @@ class Service:
         self._acts.lead_again()  # what waits for devices or volumes would learn it from no answer
 
     def _may_plan(self) -> bool:
-        if self._listing is not None:
-            return False
+        return self._listing is None and self._leads()
+
+    def _leads(self) -> bool:
         return self._election is None or self._election.is_leading()
 
     def _may_act(self) -> bool:

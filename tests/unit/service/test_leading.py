@@ -5,6 +5,7 @@ import asyncio
 import io
 
 import pytest
+from made import request
 
 from fakes.clock import QuickClock
 from fakes.http_server import FakeApi, ok
@@ -12,10 +13,19 @@ from fakes.scenarios import in_a_loop
 from kai.api.writes import Read
 from kai.controllers.courses import Find
 from kai.controllers.planning.turns import Turn
+from kai.controllers.pods.bind_requests import Request, Target
 from kai.controllers.pods.decisions import Binding
 from kai.service.log import Log
 from kai.service.options import Options
 from kai.service.service import Service
+
+
+def starts_leading(service: Service) -> None:
+    election = service._election
+    assert election is not None
+    election._leads = True
+    for lease in election._leases:
+        lease.held_from = service._clock.monotonic()
 
 
 @in_a_loop
@@ -23,11 +33,7 @@ async def test_a_new_leader_plans_after_it_has_listed_pods_and_not_before() -> N
     async with FakeApi() as api, api.client(QuickClock()) as client:
         service = Service(client, Options(), Log(stream=io.StringIO()))
         service._watch("Pod")
-        election = service._election
-        assert election is not None
-        election._leads = True
-        for lease in election._leases:
-            lease.held_from = client.clock.monotonic()
+        starts_leading(service)
         assert service._may_plan()
         service._started_leading()
         assert not service._may_plan()  # already before the event loop has run
@@ -60,6 +66,53 @@ async def test_a_pod_that_waits_for_its_devices_does_not_wait_without_the_lease(
         service._lost_leading()
         assert service._acts.under_way == 0
         assert service._inputs().forgotten == [7]
+
+
+@pytest.mark.parametrize("leads", [False, True])
+@in_a_loop
+async def test_only_the_leader_counts_pods_that_a_binder_has_bound(*, leads: bool) -> None:
+    """A process that waited logged them, and counted their waits in its metrics."""
+    async with FakeApi() as api, api.client(QuickClock()) as client:
+        options = Options(roles=("scheduler",), binding="bind-requests")
+        service = Service(client, options, Log(stream=io.StringIO()))
+        if leads:
+            starts_leading(service)
+        for status in ({}, {"version": "2", "phase": "Succeeded"}):
+            service._acts._request_changed("BindRequest", None, Request.of(request(**status)))
+        bound = ["team/a-0"] if leads else []
+        assert [each.pod for each in service._inputs().bound] == bound
+
+
+@in_a_loop
+async def test_open_bind_requests_do_not_wake_a_process_that_waits_for_its_lease() -> None:
+    """It looked at them again and again, though only the leader may carry them out."""
+    async with FakeApi() as api, api.client(QuickClock()) as client:
+        options = Options(roles=("binder",))
+        service = Service(client, options, Log(stream=io.StringIO()))
+        service._acts._request_changed("BindRequest", None, Request.of(request()))
+        assert not service._changed.is_set()
+        starts_leading(service)
+        service._acts._go_on()  # as after a turn
+        assert service._changed.is_set()
+
+
+@in_a_loop
+async def test_a_bind_request_that_is_checked_again_waits_for_the_next_term() -> None:
+    """Its time had come, so a process without the lease did not sleep."""
+    async with FakeApi() as api, api.client(QuickClock()) as client:
+        options = Options(roles=("scheduler",), binding="bind-requests")
+        service = Service(client, options, Log(stream=io.StringIO()))
+        acts, found = service._acts, Request.of(request())
+        acts._request_changed("BindRequest", None, found)
+        acts.take(may_act=True)
+        acts.pods.requests.checked(found, Target())  # its pod may arrive later
+        due = acts.next_tick()
+        assert due is not None
+        await client.clock.sleep(due - client.clock.monotonic())
+        acts._go_on()
+        acts.take(may_act=False)
+        assert acts.next_tick() is None
+        assert acts.take(may_act=True)["requests"] == (found,)
 
 
 @pytest.mark.parametrize(("uid", "is_for_plans", "taken"), [

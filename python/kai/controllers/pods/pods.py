@@ -259,13 +259,14 @@ class Pods:
         )
         return earliest(times)
 
-    def request_seen(self, request: Request) -> None:
-        """A watch has shown a BindRequest, of this process or of another one."""
+    def request_seen(self, request: Request, *, leads: bool = True) -> None:
+        """A watch has shown a BindRequest, of this process or of another one. `leads`: this
+        process."""
         course = self._requested.get(request.pod)
         is_ours = course is not None and course.binding.uid == request.owner
         if course is not None and is_ours:
             self._courses.overtake(course)
-        self.requests.put(request, is_ours=is_ours)
+        self.requests.put(request, is_ours=is_ours, leads=leads)
 
     # ---- courses ---------------------------------------------------------------------------------
 

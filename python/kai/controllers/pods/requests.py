@@ -45,9 +45,9 @@ class Requests:
         """The BindRequest with the name for this pod."""
         return self._known.get(pod)
 
-    def put(self, request: Request, *, is_ours: bool) -> None:
+    def put(self, request: Request, *, is_ours: bool, leads: bool = True) -> None:
         """A watch has shown it, new or changed. `is_ours`: it was created here, and not shown
-        before."""
+        before. `leads`: pods of earlier requests count as bound by this process."""
         before = self._known.get(request.name)
         is_new = before is None or before.uid != request.uid
         if before is not None:
@@ -61,7 +61,8 @@ class Requests:
             self._unchecked[request.name] = None
         if request.phase == SUCCEEDED and (was_open or is_ours):
             self._troubles.end(request.pod, request.owner)
-            self._results.bound.append(_binding_of(request))
+            if leads or is_ours:
+                self._results.bound.append(_binding_of(request))
         if request.has_failed and (was_open or is_new):
             self._unchecked[request.name] = None
             if request.owner:
@@ -91,15 +92,20 @@ class Requests:
 
     def unchecked(self) -> list[Request]:
         """The BindRequests to check in the next turn of the planning thread."""
+        self.tick()
+        names, self._unchecked = self._unchecked, {}
+        return [self._known[name] for name in names if name in self._known]
+
+    def tick(self) -> None:
+        """Those whose time has come are unchecked: also while this process does not lead, where
+        they wait for its next term."""
         for name, due in list(self._again.items()):
             if due <= self._courses.now:
                 del self._again[name]
                 self._unchecked[name] = None
-        names, self._unchecked = self._unchecked, {}
-        return [self._known[name] for name in names if name in self._known]
 
     def next(self) -> float | None:
-        """The time of the next `take` without another event."""
+        """The time of the next `unchecked` without another event."""
         return min(self._again.values(), default=None)
 
     def checked(self, request: Request, target: Target) -> None:
