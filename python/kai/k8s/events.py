@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 from kai.api.names import LONGEST_NAME, fitting
 from kai.api.resources import RESOURCES
 from kai.api.times import SECOND_NS, to_text
-from kai.api.writes import Lane, Outcome, Result, Write
+from kai.api.writes import NOT_LEADING, Lane, Outcome, Result, Write
 from kai.k8s.clock import Clock
 
 MOST_KNOWN = 4096
@@ -75,6 +75,7 @@ class Events:
         self._known: OrderedDict[tuple[str, ...], _Known] = OrderedDict()
         self._budgets: OrderedDict[tuple[str, ...], tuple[float, float]] = OrderedDict()
         self._last_number = 0
+        self._unsent: list[tuple[Write, Any]] = []  # as the lease was lost
 
     def emit(
         self,
@@ -106,6 +107,12 @@ class Events:
         elif known.state == "there":
             self._count(key, known, about.namespace or "default")
 
+    def lead_again(self) -> None:
+        """A new term: what was not sent because the lease was lost is sent now."""
+        unsent, self._unsent = self._unsent, []
+        for write, done in unsent:
+            self._writer.put(write, done)
+
     # ---- inside ----------------------------------------------------------------------------------
 
     def _create(
@@ -113,11 +120,13 @@ class Events:
     ) -> None:
         known.state, known.written = "creating", known.count
 
-        def done(_: Write, outcome: Outcome) -> None:
+        def done(write: Write, outcome: Outcome) -> None:
             if outcome.result in (Result.DONE, Result.CONFLICT, Result.LOST):
                 known.state = "there"
                 if known.count > known.written:  # more of them occurred meanwhile
                     self._count(key, known, namespace)
+            elif outcome.reason == NOT_LEADING and len(self._unsent) < self._most_known:
+                self._unsent.append((write, done))
             elif self._known.get(key) is known:
                 del self._known[key]
 

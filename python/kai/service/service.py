@@ -231,6 +231,8 @@ class Service:
         they are listed again first."""
         self._log.info("leading", leases=",".join(self._options.leases()))
         self._acts.lead_again()
+        for each in self._events.values():
+            each.lead_again()
         self._list_before_planning(LISTED_ANEW)
 
     def _went_back(self, key: str, known: int, now: int) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fakes.clock import QuickClock
-from kai.api.writes import Lane, Outcome, Result, Write
+from kai.api.writes import NOT_LEADING, Lane, Outcome, Result, Write
 from kai.k8s.events import About, Events
 
 POD = About("Pod", "team", "train-0", "u1")
@@ -20,11 +20,11 @@ class Puts:
         self.writes.append(write)
         self._waiting.append((write, done))
 
-    def answer(self, result: Result = Result.DONE) -> None:
+    def answer(self, result: Result = Result.DONE, reason: str = "") -> None:
         """Answers all writes since the last call."""
         waiting, self._waiting = self._waiting, []
         for write, done in waiting:
-            done(write, Outcome(result))
+            done(write, Outcome(result, 0, reason))
 
 
 class Recorded:
@@ -171,3 +171,30 @@ def test_names_are_unique_and_short_enough(it: Recorded) -> None:
     names = [each.name for each in it.puts.writes]
     assert [len(each) for each in names] == [253, 253]
     assert names[0] != names[1]
+
+
+# ---- the lease -----------------------------------------------------------------------------------
+
+
+def test_an_event_that_was_not_sent_without_the_lease_is_sent_in_the_next_term(
+    it: Recorded,
+) -> None:
+    it.emit()
+    it.puts.answer(Result.FAILED, NOT_LEADING)
+    it.emit()  # the same: counted, and not a second event
+    it.events.lead_again()
+    first, again = it.puts.writes
+    assert again == first
+    it.puts.answer()
+    assert [(each.verb, each.name) for each in it.puts.writes[2:]] == [("patch", first.name)]
+    it.events.lead_again()
+    assert len(it.puts.writes) == 3
+
+
+def test_the_memory_for_events_that_were_not_sent_is_limited() -> None:
+    it = Recorded(most_known=2)
+    for message in ("one", "two", "three"):
+        it.emit(message=message)
+    it.puts.answer(Result.FAILED, NOT_LEADING)
+    it.events.lead_again()
+    assert it.puts.writes[3:] == it.puts.writes[:2]

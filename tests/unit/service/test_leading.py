@@ -7,14 +7,15 @@ import io
 import pytest
 from made import request
 
-from fakes.clock import QuickClock
+from fakes.clock import QuickClock, until
 from fakes.http_server import FakeApi, ok
 from fakes.scenarios import in_a_loop
-from kai.api.writes import Read
+from kai.api.writes import Lane, Read, Result
 from kai.controllers.courses import Find
 from kai.controllers.planning.turns import Turn
 from kai.controllers.pods.bind_requests import Request, Target
 from kai.controllers.pods.decisions import Binding
+from kai.controllers.verdicts import Event
 from kai.service.log import Log
 from kai.service.options import Options
 from kai.service.service import Service
@@ -66,6 +67,23 @@ async def test_a_pod_that_waits_for_its_devices_does_not_wait_without_the_lease(
         service._lost_leading()
         assert service._acts.under_way == 0
         assert service._inputs().forgotten == [7]
+
+
+@in_a_loop
+async def test_events_that_were_not_sent_are_sent_in_the_next_term() -> None:
+    async with FakeApi() as api, api.client(QuickClock()) as client:
+        service = Service(client, Options(), Log(stream=io.StringIO()))
+        bound = Event("Pod", "team", "a", "u", "Normal", "Scheduled", "it is on n1")
+        service._emit(bound)
+        await until(lambda: service._writer.results)
+        assert service._writer.results == {(Lane.EVENT, Result.FAILED): 1}
+        starts_leading(service)
+        service._started_leading()
+        assert service._writer.put_in[Lane.EVENT] == 2
+        listing = service._listing
+        assert listing is not None
+        listing.cancel()
+        await asyncio.gather(listing, return_exceptions=True)
 
 
 @pytest.mark.parametrize("leads", [False, True])

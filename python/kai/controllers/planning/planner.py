@@ -68,6 +68,7 @@ class Planner:
         self._plans = options.has("scheduler")
         self._needed = needed_by(options.roles, not_used(options))
         self._verdicts = Verdicts(options.node_pool)
+        self._bound: list[Binding] = []  # accepted since the last turn as the leader
         self._reads_all = True  # the next plan is the first one that is read
         self._figures = Figures() if self._plans else None
         self._statuses = Statuses(
@@ -143,14 +144,19 @@ class Planner:
         if self._grouper is not None:
             turn.grouped = self._group(self._grouper, drained, inputs, leads and not inputs.ends)
         taken_in = time.perf_counter()
+        self._bound += inputs.bound
         if inputs.plans != self._led:
             self._led = inputs.plans
-            self._verdicts, self._reads_all = Verdicts(self._options.node_pool), True
+            self._verdicts = Verdicts(self._options.node_pool, self._verdicts)
+            self._reads_all = True
             self._misfits.begin()
             if self._figures is not None:
                 self._figures.planned(None)
         if leads:
             self._decide(turn, inputs, now)
+        else:
+            for write, outcome in inputs.answers:
+                self._verdicts.answer(now, write, outcome)
         turn.queue_sums, turn.right = self._statuses.queue_sums, self._statuses.take_right()
         if self._grouper is not None:
             self._ungrouped += len(drained.pods)
@@ -465,9 +471,12 @@ class Planner:
                 verdicts.gone(kind, name, uid)
             for write, outcome in inputs.answers:
                 verdicts.answer(now, write, outcome)
-            for binding in inputs.bound:
-                where, here = (binding.pod, binding.node), self._is_bound_here(binding)
-                self._take(turn, verdicts.bound(now, *where, self._seen, here=here))
+            bound, self._bound = self._bound, []
+            for binding in bound:
+                facts = self._seen.pod(binding.pod)
+                if facts is not None and facts.uid == binding.uid:
+                    where, here = (binding.pod, binding.node), self._is_bound_here(binding)
+                    self._take(turn, verdicts.bound(now, *where, self._seen, here=here))
             for binding, why in inputs.failed:
                 where, here = (binding.pod, binding.node), self._is_bound_here(binding)
                 self._take(turn, verdicts.binding_failed(now, *where, why, self._seen, here=here))

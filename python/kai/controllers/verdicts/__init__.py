@@ -66,14 +66,17 @@ __all__ = [
 class Verdicts:
     """The writer of verdicts of one scheduler. Create a new one after losing the lease.
 
-    `node_pool`: the value of the shard; "" for the default one. Not thread-safe.
+    `node_pool`: the value of the shard; "" for the default one. `before`: the one of the term
+    before; its conditions of bound pods that were not sent are sent again. Not thread-safe.
     """
 
-    def __init__(self, node_pool: str = "") -> None:
+    def __init__(self, node_pool: str = "", before: Verdicts | None = None) -> None:
         self.node_pool = node_pool or DEFAULT_POOL
         counts, others = Budget(COUNTS_A_SECOND), Budget(OTHERS_A_SECOND)
         self._pods, self._groups = Pods(counts, others), Groups(counts, others)
         self._last: dict[str, tuple[str, str, str]] = {}
+        if before is not None:
+            self._pods.take_over(before._pods)
 
     def shift(self, seconds: float) -> None:
         """The time of day minus `now`, which never steps."""

@@ -95,6 +95,14 @@ class Pods:
     def __len__(self) -> int:
         return len(self._pods)
 
+    def take_over(self, before: Pods) -> None:
+        """Of an earlier term: pods that were bound, and whose last texts may not be written yet."""
+        for name, pod in before._pods.items():
+            condition = {**pod.written.on_its_way, **pod.written.wanted}.get(BOUND)
+            if condition is not None and condition.status == "True":
+                self._pods[name] = pod
+                self._retries.set(name, 0.0)
+
     def take_in(self, now: float, source: VerdictSource, seen: Seen, out: Decided) -> None:
         """Takes in a plan: the waiting pods with their messages, and the promised nodes."""
         bound = set(source.bound)
