@@ -154,7 +154,7 @@ class Process:
         self.volumes = Volumes(self._volumes_for_claims, 20.0)
         reservations = Reservations(image="kai", timeout=20.0)
         self.devices = SharedDevices(
-            *(self.courses, lambda problem: None, reservations),
+            *(self.courses, lambda *problem: None, reservations),
             copies_labels=self.world.server.copies_labels,
         )
         sharing = [self.devices, DeviceMaps(self.devices.of)] if self.shares else []

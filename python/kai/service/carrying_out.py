@@ -302,10 +302,10 @@ class CarryingOut:
         for binding, why in results.failed:
             self._reports.not_bound(binding, why)
         for problem in results.problems:
-            self._log_problem(problem)
+            self._log_problem("a decision was not carried out", {"why": problem})
 
-    def _log_problem(self, problem: str) -> None:
-        self._reports.lines([Line("warning", "a decision was not carried out", {"why": problem})])
+    def _log_problem(self, message: str, fields: Mapping[str, str]) -> None:
+        self._reports.lines([Line("warning", message, fields)])
 
     def put(self, write: Write, send: Send | None = None) -> None:
         """`send`: of the course that waits for the outcome."""

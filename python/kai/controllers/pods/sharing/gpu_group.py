@@ -33,6 +33,8 @@ from kai.controllers.waits import earliest
 SCALING_UP = "cluster is scaling up, could not create reservation pod"
 LOOK_AGAIN_S = 5.0
 """The pause after a read that found the reservation although no watch has shown it."""
+Problem = Callable[[str, Mapping[str, str]], None]
+"""Gets a message for the log, and its fields."""
 _ALIVE = ("Pending", "Running")
 _ENDED = ("Succeeded", "Failed")
 
@@ -68,16 +70,18 @@ class Waiting(Protocol):
 class GpuGroups:
     """All of them. `acts`: this process manages reservations, and has read all pods and
     BindRequests. `is_scaling_up`: a pod that makes the cluster grow waits for a node. `wanted`: by
-    group, the number of open BindRequests that name it. `on_node`: the groups of each node."""
+    group, the number of open BindRequests that name it. `on_node`: the groups of each node.
+    `deleted`: by name, the UIDs of pods that lost a device and are deleted."""
 
     courses: Courses
-    problem: Callable[[str], None]
+    problem: Problem
     reservations: Reservations
     acts: bool = False
     is_scaling_up: bool = False
     by_name: dict[str, GpuGroup] = field(default_factory=dict)
     on_node: dict[str, dict[str, GpuGroup]] = field(default_factory=dict)
     wanted: Counter[str] = field(default_factory=Counter)
+    deleted: dict[str, str] = field(default_factory=dict)
 
     def get(self, name: str) -> GpuGroup:
         """The group; its course begins if it is new."""
@@ -259,7 +263,8 @@ class GpuGroup:
         while await self._until(due):
             due = self._now + 2 * READ_AFTER_S
             if await self._answer(self._reading()) == []:
-                self.groups.problem(f"the reservation of GPU group {self.name} was not created")
+                why = f"the reservation of GPU group {self.name} was not created"
+                self.groups.problem("a decision was not carried out", {"why": why})
                 return
 
     async def _delete(self, held: GpuUser) -> None:
@@ -281,10 +286,16 @@ class GpuGroup:
         self.doing = "looks"
         if await self._answer(self._reading()) == []:
             for user in self.placed:
-                why = f"its GPU reservation on node {user.node} no longer exists"
-                self.groups.problem(f"Pod {user.name} is deleted: {why}")
+                self._log_deletion(user)
                 self._start(Send(_deletion(Lane.EVICTION, user)))
         await self._until(self._now + LOOK_AGAIN_S)
+
+    def _log_deletion(self, user: GpuUser) -> None:
+        """Once, though the pod may have several devices, and takes a while to end."""
+        if self.groups.deleted.get(user.name) != user.uid:
+            self.groups.deleted[user.name] = user.uid
+            why = f"its GPU reservation on node {user.node} no longer exists"
+            self.groups.problem("a pod on a shared GPU is deleted", {"pod": user.name, "why": why})
 
     async def _pause(self) -> None:
         """After a write that failed."""

@@ -17,7 +17,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kai.api import keys
@@ -33,7 +33,7 @@ from kai.controllers.pods.course import (
     wait_of,
 )
 from kai.controllers.pods.decisions import PART_OF_A_GPU, Binding
-from kai.controllers.pods.sharing.gpu_group import GpuGroup, GpuGroups, GpuUser
+from kai.controllers.pods.sharing.gpu_group import GpuGroup, GpuGroups, GpuUser, Problem
 from kai.controllers.pods.sharing.labels import gpu_labels
 from kai.controllers.pods.sharing.reservation_pod import Reservations
 
@@ -41,7 +41,7 @@ GONE = "the GPU reservation pod no longer exists"
 
 
 class SharedDevices:
-    """A reserver. `problems`: gets sentences for the log. `reservations`: the settings and the time
+    """A reserver. `problems`: gets messages for the log. `reservations`: the settings and the time
     limit of reservation pods. `copies_labels`: the API server copies labels of a Binding to its
     pod; otherwise a patch sets them before."""
 
@@ -50,7 +50,7 @@ class SharedDevices:
     def __init__(
         self,
         courses: Courses,
-        problems: Callable[[str], None],
+        problems: Problem,
         reservations: Reservations,
         *,
         copies_labels: bool = True,
@@ -84,6 +84,8 @@ class SharedDevices:
             before = self._of_pod.pop(user.name, GpuUser(user.name))
             if user.groups:
                 self._of_pod[user.name] = user
+            else:
+                groups.deleted.pop(user.name, None)
             for name in dict.fromkeys((*before.groups, *user.groups)):
                 groups.get(name).show(user)
             if before.is_reservation and not user.groups:  # others may have waited for its device

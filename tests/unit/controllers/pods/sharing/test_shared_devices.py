@@ -1,5 +1,6 @@
 """Devices are reserved for the pods that share them, and released with the last pod."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -16,6 +17,10 @@ from kai.controllers.unshown import READ_AFTER_S
 THERE = Outcome(Result.CONFLICT, 409, "AlreadyExists", "it is there")
 REFUSED = Outcome(Result.REFUSED, 403, "Forbidden", "quota exceeded")
 NAMESPACE = "kai-resource-reservation"
+LOST_DEVICE = (
+    "a pod on a shared GPU is deleted",
+    {"pod": "team/a", "why": "its GPU reservation on node n1 no longer exists"},
+)
 
 
 def binding(pod: str = "a", *groups: str, node: str = "n1") -> Binding:
@@ -40,10 +45,13 @@ class Harness(Reserving):
     def __init__(self, *users: GpuUser, acts: bool = True, copies_labels: bool = True) -> None:
         super().__init__()
         self.now = 0.0
-        self.problems: list[str] = []
+        self.problems: list[tuple[str, Mapping[str, str]]] = []
         reservations = Reservations(image="kai:1")
         self.devices = SharedDevices(
-            self.courses, self.problems.append, reservations, copies_labels=copies_labels
+            self.courses,
+            lambda *each: self.problems.append(each),
+            reservations,
+            copies_labels=copies_labels,
         )
         self.devices.saw(users, acts=acts)
         self.go_on()
@@ -511,9 +519,27 @@ def test_pods_of_an_unreserved_device_are_deleted() -> None:
     assert (read.namespace, read.selector) == (NAMESPACE, "runai-gpu-group=g")
     harness.read([])
     assert [f"{each.verb} {each.name}" for each in harness.given.writes] == ["delete a"]
-    assert harness.problems == [
-        "Pod team/a is deleted: its GPU reservation on node n1 no longer exists"
-    ]
+    assert harness.problems == [LOST_DEVICE]
+
+
+def test_a_pod_that_loses_two_devices_is_logged_once() -> None:
+    """It was logged for each device, and every 5 s until its containers had ended."""
+    devices = [reservation(group, device=f"GPU-{group}") for group in ("g", "h")]
+    harness = Harness(*devices, consumer("a", "g", "h"))
+    harness.saw(*(GpuUser(each.name) for each in devices))
+    for read in harness.given.look:
+        harness.given = harness.seen(harness.now, read, [])
+    harness.tick(LOOK_AGAIN_S)
+    for read in harness.given.look:
+        harness.given = harness.seen(harness.now, read, [])
+    assert harness.writes == ["delete team/a"]  # a deletion may have failed
+    assert harness.problems == [LOST_DEVICE]
+    harness.gone(consumer("a"))
+    again = consumer("a")._replace(uid="another")
+    harness.saw(reservation(device="GPU-g"), again)
+    harness.gone(devices[0])
+    harness.read([])
+    assert harness.problems == [LOST_DEVICE] * 2
 
 
 def test_a_reservation_missing_only_from_the_watch_deletes_no_pods() -> None:
