@@ -39,13 +39,15 @@ Found = Mapping[str, Any]
 class _Claim:
     """One claim. `wanted`: the devices it must hold; None: it holds some already. `requests`: the
     claim is created for the pod with these requests. `is_touched`: something may have been written.
-    `uid`: of its object, once it was read."""
+    `was_used`: an earlier process has added the pod as a user. `uid`: of its object, once it was
+    read."""
 
     name: str
     wanted: Mapping[str, Any] | None
     requests: list[Mapping[str, Any]] | None = None
     classes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     is_touched: bool = False
+    was_used: bool = False
     uid: str = ""
     is_done: bool = False
 
@@ -120,6 +122,10 @@ class ClaimsOfPod:
                 why = "no resource claim name found for pod"
                 raise Refused(f"{why} {binding.pod} and claim reference {use}")
         found = await All([Find(self._read(claim)) for claim in self._claims])
+        for claim, there in zip(self._claims, found, strict=True):
+            if there is not None and allocations.is_for(there, binding.uid):
+                claim.is_touched = claim.was_used = True
+                claim.uid = there["metadata"].get("uid", "")
         for claim, there in zip(self._claims, found, strict=True):
             await self._reserve(claim, there)
             claim.is_done = True
@@ -228,7 +234,8 @@ class ClaimsOfPod:
             return None
         has_devices = is_made and allocations.allocation_of(found) is not None
         if allocations.is_for(found, uid) or has_devices:
-            body = allocations.status_without(found, uid, frees=is_made or claim.uid in self._gave)
+            frees = is_made or claim.was_used or claim.uid in self._gave
+            body = allocations.status_without(found, uid, frees=frees)
             return self._write("patch", claim, body, "status")
         if is_made and "deletionTimestamp" not in found["metadata"]:
             options = delete_options(found["metadata"].get("uid", ""))

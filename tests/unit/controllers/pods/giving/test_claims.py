@@ -372,6 +372,58 @@ def test_a_process_may_end_after_any_write_and_the_next_continues(at: int, is_do
     assert (claims, server.users(MADE)) == ([MADE], ["p"])
 
 
+def test_what_an_earlier_process_gave_to_a_pod_is_released_if_its_binding_is_refused() -> None:
+    """Its claim kept the pod on a node to which it could not be bound."""
+    server, harness = played(held("c", "p"), held("d"), device="gpu-0")
+    assert (harness.ready, server.did) == (["team/p"], [])
+    harness.undo(binding(gpu=devices("gpu-0")))
+    assert (server.given("c"), server.users("c")) == ([], [])
+    assert server.given("d") == ["gpu-0"]  # of another pod
+
+
+@pytest.mark.parametrize("other_is_bound", [False, True])
+def test_devices_that_an_earlier_process_gave_to_two_pods_stay_until_both_are_without_a_node(
+    other_is_bound: bool,
+) -> None:
+    server, harness = played(held("c", "p", "q"), device="gpu-0")
+    harness.undo(binding(gpu=devices("gpu-0")))
+    assert (server.given("c"), server.users("c")) == (["gpu-0"], ["q"])
+    harness.begin(binding("q"), pod("q", gpu="c"))
+    harness.run()
+    (harness.keep if other_is_bound else harness.undo)(binding("q"))
+    left = (["gpu-0"], ["q"]) if other_is_bound else ([], [])
+    assert (server.given("c"), server.users("c")) == left
+
+
+@pytest.mark.parametrize("first", [held("b", "p"), held("b", "p", device="gpu-7"), None])
+def test_all_claims_that_an_earlier_process_gave_to_a_pod_are_released(
+    first: Object | None,
+) -> None:
+    """Also if another one of its claims is the reason."""
+    server = SmallServer(held("c", "p"), *([first] if first else []))
+    harness = Harness(server)
+    planned = binding(one=devices("gpu-0"), two=devices("gpu-0"))
+    harness.begin(planned, pod(one="b", two="c"))
+    harness.run()
+    if not harness.failed:
+        harness.undo(planned)
+    assert (server.given("c"), server.users("c")) == ([], [])
+
+
+def test_a_claim_that_an_earlier_process_made_is_deleted_if_the_binding_is_refused() -> None:
+    server = SmallServer(pod())
+    earlier, harness = Harness(server), Harness(server)
+    earlier.begin(extended(), pod())
+    earlier.run()
+    found = server.get("Pod", "team", "p")
+    assert found is not None
+    harness.begin(extended(), found)
+    harness.run()
+    harness.undo(extended())
+    [made] = server.all("ResourceClaim")
+    assert "deletionTimestamp" in made["metadata"]
+
+
 @pytest.mark.parametrize("steps", range(8))
 def test_created_claims_are_deleted_when_the_binding_fails(steps: int) -> None:
     server = SmallServer(pod())
