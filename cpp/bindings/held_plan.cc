@@ -16,9 +16,11 @@ Turn TakeTurn(Mutex& mutex) {
   return turn;
 }
 
-HeldPlan::HeldPlan(PlanPtr plan, bool goes_on, std::shared_ptr<Mutex> mutex,
-                   std::vector<std::string> warnings, Numbers timing_ns, Again again)
+HeldPlan::HeldPlan(PlanPtr plan, std::shared_ptr<const Config> config, bool goes_on,
+                   std::shared_ptr<Mutex> mutex, std::vector<std::string> warnings,
+                   Numbers timing_ns, Again again)
     : plan_(std::move(plan)),
+      config_(std::move(config)),
       goes_on_(goes_on),
       mutex_(std::move(mutex)),
       again_(std::move(again)),
@@ -53,8 +55,9 @@ std::shared_ptr<HeldPlan> HeldPlan::With(const Change& change) {
                                                    const Looks& looks) {
     return again(change, spent_searches, looks);
   };
-  return std::make_shared<HeldPlan>(std::move(plan), /*goes_on=*/false, mutex_, warnings_,
-                                    Numbers{}, as_changed);
+  return std::make_shared<HeldPlan>(std::move(plan),
+                                    change.config != nullptr ? change.config : config_,
+                                    /*goes_on=*/false, mutex_, warnings_, Numbers{}, as_changed);
 }
 
 std::pair<HeldPlan::PlanPtr, std::optional<ScoreWatch>> HeldPlan::ScoresOf(const std::string& pod) {

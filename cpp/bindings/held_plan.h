@@ -49,8 +49,11 @@ class HeldPlan {
                                       const Looks& looks)>;
 
   // `timing_ns`: by stage; "total" is the last. `goes_on`: the cluster of the plan may change.
-  HeldPlan(PlanPtr plan, bool goes_on, std::shared_ptr<Mutex> mutex,
-           std::vector<std::string> warnings, Numbers timing_ns, Again again);
+  HeldPlan(PlanPtr plan, std::shared_ptr<const Config> config, bool goes_on,
+           std::shared_ptr<Mutex> mutex, std::vector<std::string> warnings, Numbers timing_ns,
+           Again again);
+
+  const Config& config() const { return *config_; }
 
   const std::vector<std::string>& warnings() const { return warnings_; }
   const std::vector<Rejection>& rejections() const { return rejections_; }
@@ -91,7 +94,8 @@ class HeldPlan {
   const Plan& Read();
   void MakeAgain();
 
-  PlanPtr plan_;                      // null: its cluster has changed
+  PlanPtr plan_;  // null: its cluster has changed
+  std::shared_ptr<const Config> config_;
   std::unique_ptr<Aftermath> after_;  // of plan_; null: not computed yet
   bool goes_on_;
   std::shared_ptr<Mutex> mutex_;

@@ -293,9 +293,11 @@ std::shared_ptr<HeldPlan> LiveCluster::Plan(const std::shared_ptr<Session>& sess
   HeldPlan::PlanPtr made = ValueOrThrow(std::move(plan), WhenInvalid::kInput);
   std::vector<std::string> warnings = session->config().WarningTexts();
   warnings.insert(warnings.end(), warnings_.begin(), warnings_.end());
-  const auto held = std::make_shared<HeldPlan>(std::move(made), /*goes_on=*/follower != nullptr,
-                                               mutex_, std::move(warnings), std::move(timing_ns),
-                                               AgainFor(*session, follower, now_ns));
+  const auto config =
+      follower != nullptr ? follower->config : std::make_shared<const Config>(session->config());
+  const auto held = std::make_shared<HeldPlan>(
+      std::move(made), config, /*goes_on=*/follower != nullptr, mutex_, std::move(warnings),
+      std::move(timing_ns), AgainFor(config, follower, now_ns));
   if (follower != nullptr) follower->plans.push_back(held);
   return held;
 }
@@ -331,10 +333,8 @@ absl::StatusOr<HeldPlan::PlanPtr> LiveCluster::PlanAsItIs(Engine* engine, int64_
   return plan;
 }
 
-HeldPlan::Again LiveCluster::AgainFor(const Session& session, const Follower* follower,
-                                      int64_t now_ns) {
-  const auto config =
-      follower != nullptr ? follower->config : std::make_shared<const Config>(session.config());
+HeldPlan::Again LiveCluster::AgainFor(std::shared_ptr<const Config> config,
+                                      const Follower* follower, int64_t now_ns) {
   const auto run = [config, now_ns](const HeldPlan::Change& change,
                                     std::shared_ptr<Cluster> cluster, Promised promised,
                                     const TrustedTime& trusted, const Numbers& spent_searches,

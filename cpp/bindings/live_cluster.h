@@ -153,7 +153,8 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
     TrustedTime trusted;
   };
   // A function that makes the last plan again.
-  HeldPlan::Again AgainFor(const Session& session, const Follower* follower, int64_t now_ns);
+  HeldPlan::Again AgainFor(std::shared_ptr<const Config> config, const Follower* follower,
+                           int64_t now_ns);
   // Throws if the JSON is invalid.
   JsonObject Parse(std::string_view json);
   // Called with the mutex held.

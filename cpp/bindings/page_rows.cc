@@ -2,15 +2,22 @@
 
 #include <pybind11/stl.h>
 
+#include <memory>
 #include <string_view>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "kai/model/building/numbering.h"
+#include "kai/placement/node_room.h"
 #include "kai/session/digest.h"
 #include "kai/session/gpu_account.h"
+#include "kai/session/group_places.h"
 #include "kai/session/group_story.h"
+#include "kai/session/holders.h"
+#include "kai/session/places_facts.h"
 #include "kai/session/plan_texts.h"
+#include "kai/texts/reason_text.h"
 #include "plan_members.h"
 
 namespace kai::bindings {
@@ -127,8 +134,10 @@ py::dict QueueParents(const Plan& plan) {
   return parents;
 }
 
-py::list GroupRows(const Plan& plan, const std::vector<std::string>& names, bool evictions) {
-  const Cluster& cluster = *plan.cluster;
+namespace {
+
+// Raises KeyError for a name that no group has.
+std::vector<PodGroupId> GroupsNamed(const std::vector<std::string>& names, const Cluster& cluster) {
   absl::flat_hash_map<std::string_view, PodGroupId> called;
   for (const std::string& name : names) called.try_emplace(name, PodGroupId());
   for (const PodGroupId group : cluster.pod_groups().name.ids()) {
@@ -141,6 +150,84 @@ py::list GroupRows(const Plan& plan, const std::vector<std::string>& names, bool
     groups.push_back(called.at(name));
     if (!groups.back().valid()) throw py::key_error(name);
   }
+  return groups;
+}
+
+// Makes rows of classes; groups share what is the same for a class.
+class PlacesRowMaker {
+ public:
+  explicit PlacesRowMaker(const Cluster& cluster) : cluster_(cluster) {}
+
+  py::tuple Make(const GroupPlaces::Waiting& waiting) {
+    const ClassPlaces& places = *waiting.places;
+    const auto [obstacles, is_new] = obstacles_.try_emplace(&places);
+    if (is_new) {
+      for (const Standing::Obstacles& each : places.standing.obstacles)
+        obstacles->second.append(ToPython(FactsOf(each, waiting.first, cluster_)));
+    }
+    py::list refusals;
+    for (const PodRefusal& each : waiting.refusals)
+      refusals.append(ToPython(FactsOf(each, waiting.first, cluster_)));
+    return py::make_tuple(cluster_.PodName(waiting.first), waiting.pods,
+                          MostSharedGpus(cluster_, places.pod_class) > 0, refusals,
+                          MessageOf(waiting), places.standing.possible.size(), places.capacity,
+                          places.free, obstacles->second);
+  }
+
+ private:
+  // KAI's text; "" without refusals.
+  std::string MessageOf(const GroupPlaces::Waiting& waiting) const {
+    if (waiting.refusals.empty()) return "";
+    NoNodeCause cause;
+    cause.pod = waiting.refusals;
+    const NoNode reason{.pod = waiting.first,
+                        .cause = std::make_shared<const NoNodeCause>(std::move(cause))};
+    return kai::MessageOf(reason, cluster_.pods().group[waiting.first], cluster_);
+  }
+
+  const Cluster& cluster_;
+  absl::flat_hash_map<const ClassPlaces*, py::list> obstacles_;
+};
+
+}  // namespace
+
+py::list PlacesRows(const Plan& plan, const DecisionTable& decisions, const Config& config,
+                    const std::vector<std::string>& names) {
+  const Cluster& cluster = *plan.cluster;
+  const std::vector<GroupPlaces> all =
+      PlacesOf(plan, decisions, config, GroupsNamed(names, cluster));
+  PlacesRowMaker maker(cluster);
+  py::list rows;
+  for (const GroupPlaces& group : all) {
+    py::list classes;
+    for (const GroupPlaces::Waiting& each : group.classes) classes.append(maker.Make(each));
+    rows.append(classes);
+  }
+  return rows;
+}
+
+py::list HolderRows(const Plan& plan, const DecisionTable& decisions, const Config& config,
+                    const std::vector<std::string>& names) {
+  const Cluster& cluster = *plan.cluster;
+  const std::vector<PodGroupId> groups = GroupsNamed(names, cluster);
+  const std::vector<GroupPlaces> places = PlacesOf(plan, decisions, config, groups);
+  py::list all;
+  for (const std::vector<Holders>& of_group : HoldersOf(plan, config, groups, places)) {
+    py::list rows;
+    for (const Holders& each : of_group) {
+      rows.append(py::make_tuple(ToPython(WordOf(each.why)),
+                                 ToPython(cluster.Text(cluster.queues().name[each.queue])),
+                                 each.groups, each.gpus, cluster.PodGroupName(each.first),
+                                 each.until_ns, each.runtime_ns));
+    }
+    all.append(rows);
+  }
+  return all;
+}
+
+py::list GroupRows(const Plan& plan, const std::vector<std::string>& names, bool evictions) {
+  const Cluster& cluster = *plan.cluster;
+  const std::vector<PodGroupId> groups = GroupsNamed(names, cluster);
   const std::vector<GroupStory> stories = StoriesOf(plan, groups);
   const GroupRowMaker maker(plan, evictions);
   py::list rows;

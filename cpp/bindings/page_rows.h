@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kai/session/config.h"
 #include "kai/session/decision_table.h"
 #include "kai/session/plan.h"
 
@@ -22,6 +23,12 @@ pybind11::list WaitingRows(const Plan& plan);
 pybind11::dict QueueParents(const Plan& plan);
 // Raises KeyError for a name that no group has.
 pybind11::list GroupRows(const Plan& plan, const std::vector<std::string>& names, bool evictions);
+// For each group: a row for each class of its waiting pods.
+pybind11::list PlacesRows(const Plan& plan, const DecisionTable& decisions, const Config& config,
+                          const std::vector<std::string>& names);
+// For each group: who holds GPUs on the nodes that could take its pods, and why they stay.
+pybind11::list HolderRows(const Plan& plan, const DecisionTable& decisions, const Config& config,
+                          const std::vector<std::string>& names);
 // Leaves out groups that simply run and have no decision or reason, unless they are in `names`;
 // without names, all are included.
 pybind11::list OutlineRows(const Plan& plan, const std::optional<std::vector<std::string>>& names);

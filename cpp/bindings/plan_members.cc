@@ -181,6 +181,10 @@ py::tuple GroupRowMaker::Make(PodGroupId group) const {
                                        stamp(outcome.writes.last_eviction), service));
 }
 
+py::object ToPython(const Facts& facts) {
+  return ToDict(facts, py::module_::import("kai.engine.frozen").attr("Frozen"));
+}
+
 py::str ToPython(std::string_view text) { return py::str(text.data(), text.size()); }
 
 py::list ToPython(const std::vector<NamedZone>& zones) {

@@ -11,6 +11,7 @@
 
 #include "kai/session/decision_table.h"
 #include "kai/session/plan.h"
+#include "kai/texts/reason_facts.h"
 
 namespace kai::bindings {
 
@@ -33,6 +34,8 @@ class GroupRowMaker {
 pybind11::str ToPython(std::string_view text);
 // [(kind, name, field, message)]
 pybind11::list ToPython(const std::vector<Rejection>& rejections);
+// Dicts that cannot be changed.
+pybind11::object ToPython(const Facts& facts);
 // [(zone, {resource: amount})]
 pybind11::list ToPython(const std::vector<NamedZone>& zones);
 

@@ -243,6 +243,16 @@ py::list RowsOfGroups(HeldPlan& self, const std::vector<std::string>& names, boo
   return self.Look([&](const Plan& plan) { return GroupRows(plan, names, evictions); });
 }
 
+py::list RowsOfPlaces(HeldPlan& self, const std::vector<std::string>& names) {
+  const DecisionTable& table = self.decisions();
+  return self.Look([&](const Plan& plan) { return PlacesRows(plan, table, self.config(), names); });
+}
+
+py::list RowsOfHolders(HeldPlan& self, const std::vector<std::string>& names) {
+  const DecisionTable& table = self.decisions();
+  return self.Look([&](const Plan& plan) { return HolderRows(plan, table, self.config(), names); });
+}
+
 py::tuple MeasuredRowsOf(const Plan& plan, const Aftermath& after) {
   return MeasuredRows(*plan.cluster, after.measured);
 }
@@ -297,6 +307,8 @@ void RegisterPlan(py::module_& module) {
       .def("account", &AccountOfPlan)
       .def("find_groups", &NamesOfGroupsCalled, py::arg("name"))
       .def("groups", &RowsOfGroups, py::arg("names"), py::kw_only(), py::arg("evictions"))
+      .def("places", &RowsOfPlaces, py::arg("names"))
+      .def("holders", &RowsOfHolders, py::arg("names"))
       .def("outlines", &RowsOfOutlines, py::arg("names"))
       .def("to_json", &HeldPlan::ToJson, py::arg("stamp"))
       .def("with_change", &PlanWith, py::kw_only(), py::arg("config") = nullptr,

@@ -84,6 +84,20 @@ _GroupStory = tuple[
     list[tuple[str, str | None, int]],
     bool,
 ]
+# the first pod of the class, how many wait, whether they may share devices of claims, refusals of
+# the pod and the message about them, possible nodes, capacity and free GPUs of these, and the
+# obstacles of others
+_Places = tuple[
+    str,
+    int,
+    bool,
+    list[Mapping[str, Any]],
+    str,
+    int,
+    _Amounts,
+    _Amounts,
+    list[Mapping[str, Any]],
+]
 # capacity of nodes, free capacity, and what queues gain; the number of leaf queues with GPUs, of
 # those above their fair share, and the first of these by name; groups with bare pods that
 # consolidation did not move
@@ -601,6 +615,13 @@ class Plan(metaclass=_Compiled):
 
         `evictions`: adds a reason for each evicted pod.
         """
+
+    def places(self, names: list[str]) -> list[list[_Places]]:
+        """For each group, where its waiting pods could run. Raises KeyError for an unknown name."""
+
+    def holders(self, names: list[str]) -> list[list[tuple[str, str, int, float, str, int, int]]]:
+        """For each group, who holds GPUs that it could use, and why they are not evicted for it:
+        rows of kai.engine.places.Holders. Raises KeyError for an unknown name."""
 
     def names(self) -> tuple[dict[str, str], list[tuple[str, str]]]:
         """The group of each pod, and the groups by the workload that they belong to."""

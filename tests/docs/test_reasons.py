@@ -6,7 +6,7 @@
 import re
 from pathlib import Path
 
-from kai.engine import explain
+from kai.engine import places
 from kai.engine.values import REASON_CODES
 
 ROOT = Path(__file__).parents[2]
@@ -37,4 +37,4 @@ def test_every_cause_has_a_text() -> None:
     causes = set(re.findall(r'\{Refusal::k\w+,\s*\{"(\w+)"', words))
     assert len(causes) > 20
     # The number of free GPUs is in another sentence.
-    assert causes - set(explain._REFUSAL_PHRASES) == {"claimed_gpus"}
+    assert causes - set(places.OF_REFUSALS) == {"claimed_gpus"}

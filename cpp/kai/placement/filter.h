@@ -38,6 +38,11 @@ class Filter {
   // once they are gone.
   virtual bool Lasts(PodClassId, NodeId) const { return true; }
 
+  // True: no pod on a node matters to Check(), so its result stays until other objects change.
+  virtual bool IsStanding(PodClassId pod_class) const {
+    return ScopeFor(pod_class) == Scope::kNodeClass;
+  }
+
   // True: the filter counts room, like that of resources. For a node that also lacks idle
   // resources, only the missing resources are reported (spec 3 E1).
   virtual bool CountsRoom() const { return false; }

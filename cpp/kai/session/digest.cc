@@ -249,6 +249,7 @@ class Classes {
     AddNumber(story.least, &key);
     AddAmounts(story.pods, &key);
     AddAmounts(story.waiting, &key);
+    for (const PodClassId each : story.classes) AddNumber(each, &key);
     if (story.sharer.valid()) {
       const GpuRequest& gpu = cluster_.ClassOf(story.sharer).gpu;
       AddNumber(gpu.kind, &key);

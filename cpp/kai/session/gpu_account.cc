@@ -14,8 +14,6 @@ namespace {
 
 using Kind = CycleLog::Decision::Kind;
 
-constexpr double kNano = 1e9;
-
 int64_t NanoGpusOf(PodId pod, const Cluster& cluster) { return NanoGpus(GpusOf(pod, cluster)); }
 
 class Accountant {
@@ -72,12 +70,15 @@ class Accountant {
 
   void CountFree() {
     std::map<int64_t, int64_t> free;
+    made_.free_on.Resize(cluster_.nodes().name.size());
     for (const NodeId node : cluster_.nodes().name.ids()) {
       if (!cluster_.nodes().name[node].valid()) continue;
-      ++free[std::max<int64_t>(0, idle_[node] + std::min<int64_t>(0, leaving_[node]))];
+      made_.free_on[node] =
+          std::max<int64_t>(0, idle_[node] + std::min<int64_t>(0, leaving_[node]));
+      ++free[made_.free_on[node]];
     }
     for (const auto& [nano, nodes] : free)
-      made_.free.emplace_back(static_cast<double>(nano) / kNano, nodes);
+      made_.free.emplace_back(static_cast<double>(nano) / kNanoOfAGpu, nodes);
   }
 
   void CountQueues() {
@@ -128,7 +129,8 @@ class Accountant {
 
 int64_t NanoGpus(double gpus) {
   constexpr double kDigitsOfADouble = 1e-3;  // 0.3 is a little less than 300,000,000 billionths
-  return static_cast<int64_t>(std::floor(std::clamp(gpus, 0.0, kNano) * kNano + kDigitsOfADouble));
+  return static_cast<int64_t>(
+      std::floor(std::clamp(gpus, 0.0, kNanoOfAGpu) * kNanoOfAGpu + kDigitsOfADouble));
 }
 
 GpuAccount AccountOf(const Plan& plan, const DecisionTable& decisions) {

@@ -20,12 +20,14 @@ namespace kai {
 // Devices, or parts of them, in billionths: 0.3 is 300,000,000. Further digits are cut, so that
 // three thirds are no more than one device.
 int64_t NanoGpus(double gpus);
+constexpr double kNanoOfAGpu = 1e9;
 
 struct GpuAccount {
   Amounts capacity;  // of nodes: GPUs, and how many nodes have as many
   // The same for what is free after the cycle and not promised. Promises first use what is being
   // released, and then what is free if that is not enough.
   Amounts free;
+  IndexVector<NodeId, int64_t> free_on;  // the same by node, in billionths
   // By queue with pod groups: what it gets or is promised beside what it holds, minus what it
   // loses; in billionths.
   std::vector<std::pair<QueueId, int64_t>> gained;

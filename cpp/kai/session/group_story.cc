@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -114,6 +115,7 @@ class StoryBuilder {
       ++all[gpus];
       if (WaitsAtFirst(pods.status[pod])) {
         ++waiting[gpus];
+        classes_.insert(pods.pod_class[pod]);
         const GpuRequest& asked = cluster_.ClassOf(pod).gpu;
         if (asked.IsShared() && asked.count != 0) Earlier(pod, &story_.sharer);
       }
@@ -126,6 +128,7 @@ class StoryBuilder {
     }
     story_.pods.assign(all.begin(), all.end());
     story_.waiting.assign(waiting.begin(), waiting.end());
+    story_.classes.assign(classes_.begin(), classes_.end());
     std::vector<std::pair<PodId, GroupStory::OnNode>> nodes;
     for (const auto& [node, here] : running)
       nodes.push_back({here.first, {.node = node, .pods = here.pods}});
@@ -144,6 +147,7 @@ class StoryBuilder {
   const PodGroupId group_;
   const Parts& parts_;
   GroupStory story_;
+  std::set<PodClassId> classes_;  // of waiting pods
   absl::flat_hash_set<PodId> evicted_;
   absl::flat_hash_set<PodId> lost_;
   absl::flat_hash_map<NodeId, size_t> bound_at_;

@@ -37,12 +37,13 @@ struct GroupStory {
     int64_t pods = 0;
   };
 
-  int64_t least = 0;            // pods that have to start together
-  Amounts pods;                 // GpusOf() of all its pods
-  Amounts waiting;              // of the pods that waited when the cycle began
-  PodId sharer;                 // the first of those that requests parts of devices, or invalid
-  int64_t placed = 0;           // pods that had a node and keep a place
-  std::vector<OnNode> running;  // without pods that are evicted
+  int64_t least = 0;                // pods that have to start together
+  Amounts pods;                     // GpusOf() of all its pods
+  Amounts waiting;                  // of the pods that waited when the cycle began
+  std::vector<PodClassId> classes;  // of the same; ascending, each once
+  PodId sharer;                     // the first of those that requests parts of devices, or invalid
+  int64_t placed = 0;               // pods that had a node and keep a place
+  std::vector<OnNode> running;      // without pods that are evicted
   std::vector<OnNode> bound;
   std::vector<OnNode> promised;
   int64_t evicted = 0;        // pods that are evicted

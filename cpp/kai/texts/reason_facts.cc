@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/base/attributes.h"
 #include "kai/base/duration.h"
 #include "kai/base/text.h"
 #include "kai/texts/messages.h"
@@ -124,6 +125,12 @@ struct AddPodMembers {
   }
 };
 
+// GCC 12 warns of memory that is not initialized where this is inlined.
+ABSL_ATTRIBUTE_NOINLINE void AddMembers(const PodRefusal& refusal, PodId pod,
+                                        const Cluster& cluster, Facts* facts) {
+  std::visit(AddPodMembers{pod, cluster, facts}, refusal);
+}
+
 std::vector<Facts> RefusalsOf(const NoNodeCause& cause, PodId pod, const Cluster& cluster) {
   std::vector<std::pair<std::string, Facts>> rows;  // with the texts by which they are sorted
   const auto add = [&](std::string_view word, int64_t nodes, std::string text) -> Facts* {
@@ -142,10 +149,7 @@ std::vector<Facts> RefusalsOf(const NoNodeCause& cause, PodId pod, const Cluster
   std::ranges::stable_sort(rows, {}, &std::pair<std::string, Facts>::first);
   std::vector<Facts> all;
   for (auto& [text, facts] : rows) all.push_back(std::move(facts));
-  for (const PodRefusal& refusal : cause.pod) {
-    all.push_back({{"cause", std::string(WordOf(refusal))}});
-    std::visit(AddPodMembers{pod, cluster, &all.back()}, refusal);
-  }
+  for (const PodRefusal& refusal : cause.pod) all.push_back(FactsOf(refusal, pod, cluster));
   return all;
 }
 
@@ -240,6 +244,24 @@ struct Members {
 
 Facts FactsOf(const Reason& reason, PodGroupId group, const Cluster& cluster) {
   return std::visit(Members{group, cluster}, reason);
+}
+
+Facts FactsOf(Refusal refusal, const Cluster& cluster) {
+  Facts facts = {{"cause", std::string(WordsOf(refusal.cause()).word)}};
+  AddMembers(refusal, cluster, &facts);
+  return facts;
+}
+
+Facts FactsOf(const NamedRefusal& refusal, const Cluster& cluster) {
+  Facts facts = {{"cause", std::string(WordOf(refusal))}};
+  std::visit(AddNamedMembers{cluster, &facts}, refusal);
+  return facts;
+}
+
+Facts FactsOf(const PodRefusal& refusal, PodId pod, const Cluster& cluster) {
+  Facts facts = {{"cause", std::string(WordOf(refusal))}};
+  AddMembers(refusal, pod, cluster, &facts);
+  return facts;
 }
 
 }  // namespace kai

@@ -32,6 +32,10 @@ struct Fact {
 };
 
 Facts FactsOf(const Reason& reason, PodGroupId group, const Cluster& cluster);
+// The cause of a refusal, as "cause", and what belongs to it.
+Facts FactsOf(Refusal refusal, const Cluster& cluster);
+Facts FactsOf(const NamedRefusal& refusal, const Cluster& cluster);
+Facts FactsOf(const PodRefusal& refusal, PodId pod, const Cluster& cluster);
 
 }  // namespace kai
 

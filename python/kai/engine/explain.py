@@ -20,6 +20,7 @@ from kai.api.visible import visible
 from kai.engine import text
 from kai.engine.answer import Answer
 from kai.engine.cluster import Rejected
+from kai.engine.places import OF_REFUSALS, RESOURCE_NAMES, Places, phrases
 from kai.engine.situation import Amounts, GroupFacts, exact
 from kai.engine.values import GroupPlan, Reason
 from kai.errors import NotFoundError
@@ -28,6 +29,7 @@ Facts = Mapping[str, Any]
 """The facts of a reason, by name (docs/reference/reasons.md)."""
 
 _NONE = Fraction(0)
+_MOST_HOLDERS = 3
 _WAITING = frozenset(("unschedulable", "not_ready", "partly_placed", "invalid", "pipelined"))
 
 
@@ -36,8 +38,7 @@ def why(plan: Answer, name: str) -> str:
 
     Raises NotFoundError as `find_group`.
     """
-    [(group, facts)] = plan.situation.groups([name_of_group(plan, name)])
-    case = _Case(Account(plan), group, facts)
+    [case] = _cases(plan, [name_of_group(plan, name)])
     lines = [f"{case.group.name} {case.headline()}", *(f"  {s}" for s in case.sentences())]
     return "\n".join(map(visible, lines))
 
@@ -47,19 +48,19 @@ def reasons_to_wait(plan: Answer) -> list[tuple[str, list[str]]]:
 
     Groups with equal facts are explained once.
     """
-    account, situation = Account(plan), plan.situation
+    situation = plan.situation
     rows: dict[str, list[str]] = {}
     each_alone: list[str] = []
-    firsts = situation.groups([names[0] for names, _ in situation.waiting])
-    for (names, spans_queues), (group, facts) in zip(situation.waiting, firsts, strict=True):
-        sentence = _in_short(_Case(account, group, facts))
+    firsts = _cases(plan, [names[0] for names, _ in situation.waiting])
+    for (names, spans_queues), case in zip(situation.waiting, firsts, strict=True):
+        group, sentence = case.group, _in_short(case)
         of_queue = spans_queues and re.search(_whole(group.queue), sentence)
         if len(names) > 1 and (of_queue or _is_of_its_own(sentence, group)):
             each_alone += names
         else:
             rows.setdefault(sentence, []).extend(names)
-    for group, facts in situation.groups(each_alone):
-        rows.setdefault(_in_short(_Case(account, group, facts)), []).append(group.name)
+    for case in _cases(plan, each_alone):
+        rows.setdefault(_in_short(case), []).append(case.group.name)
     return sorted(
         ((sentence, sorted(names)) for sentence, names in rows.items()), key=lambda row: row[1]
     )
@@ -72,7 +73,7 @@ def _in_short(case: _Case) -> str:
         if case.facts.moves:
             return "It moves."
         return "It is promised a place that other pods are leaving."
-    sentences = case.sentences()
+    sentences = case.sentences(in_short=True)
     sentence = sentences[0] if sentences else f"It {case.headline()}"
     if group.name not in sentence:
         return sentence
@@ -155,41 +156,53 @@ def name_of_group(plan: Answer, name: str) -> str:
 # ---- all groups ----------------------------------------------------------------------------------
 
 
-class Account:
-    """The resources that a plan leaves for all groups, computed once for all explanations."""
+class Room:
+    """GPUs of some nodes, and what a plan leaves free of them: `capacity` and `free` as in
+    `Situation`. `others`: how many nodes it leaves out."""
 
-    def __init__(self, plan: Answer) -> None:
-        self.plan = plan
+    def __init__(self, capacity: Amounts, free: Amounts, others: int = 0) -> None:
+        self._capacity, self._free, self.others = capacity, free, others
         self._room: dict[Fraction, int] = {}
 
     def room_for(self, gpus: Fraction) -> int:
         """How many more pods with this number of GPUs each fit on the nodes."""
         if gpus not in self._room:
-            free = self.plan.situation.free
-            self._room[gpus] = sum(nodes * int(each // gpus) for each, nodes in free)
+            self._room[gpus] = sum(nodes * int(each // gpus) for each, nodes in self._free)
         return self._room[gpus]
+
+    def most_of(self, gpus: Fraction) -> int:
+        """The same for empty nodes."""
+        return sum(nodes * int(each // gpus) for each, nodes in self._capacity)
 
     @cached_property
     def free_gpus(self) -> Fraction:
         """On all nodes, after the cycle and promised to no pod."""
-        return _sum(self.plan.situation.free)
+        return _sum(self._free)
 
     @cached_property
     def most_free(self) -> Fraction:
         """The same for the node with the most."""
-        return max((gpus for gpus, _ in self.plan.situation.free), default=_NONE)
+        return max((gpus for gpus, _ in self._free), default=_NONE)
 
     @cached_property
     def all_gpus(self) -> Fraction:
-        return _sum(self.plan.situation.capacity)
+        return _sum(self._capacity)
 
     @cached_property
     def largest_node(self) -> Fraction:
-        return max((gpus for gpus, _ in self.plan.situation.capacity), default=_NONE)
+        return max((gpus for gpus, _ in self._capacity), default=_NONE)
 
     @cached_property
     def nodes(self) -> int:
-        return sum(nodes for _, nodes in self.plan.situation.capacity)
+        return sum(nodes for _, nodes in self._capacity)
+
+
+class Account:
+    """The resources that a plan leaves for all groups, computed once for all explanations."""
+
+    def __init__(self, plan: Answer) -> None:
+        self.plan = plan
+        self.room = Room(plan.situation.capacity, plan.situation.free)
 
     def has(self, queue: str) -> Fraction:
         """GPUs that a queue uses or is promised, without those of pods that are evicted."""
@@ -223,15 +236,33 @@ def _sum_of_smallest(amounts: Amounts, most: int) -> Fraction:
 # ---- one group -----------------------------------------------------------------------------------
 
 
-class _Case:
-    """A pod group of a plan, with the facts about it."""
+def _cases(plan: Answer, names: list[str]) -> list[_Case]:
+    account, situation = Account(plan), plan.situation
+    parts = zip(situation.groups(names), situation.places(names), strict=True)
+    return [_Case(account, group, facts, places) for (group, facts), places in parts]
 
-    def __init__(self, account: Account, group: GroupPlan, facts: GroupFacts) -> None:
+
+class _Case:
+    """A pod group of a plan, with the facts about it. `places`: where its waiting pods could run,
+    class by class."""
+
+    def __init__(
+        self, account: Account, group: GroupPlan, facts: GroupFacts, places: list[Places]
+    ) -> None:
         self.plan = account.plan
         self.account = account
         self.situation = account.plan.situation
         self.group = group
         self.facts = facts
+        self.places = places
+
+    @cached_property
+    def room(self) -> Room:
+        """Of the nodes that could take its pods; of all nodes if these are of several classes."""
+        if len(self.places) != 1:
+            return self.account.room
+        [places] = self.places
+        return Room(places.capacity, places.free, sum(each.nodes for each in places.others))
 
     def headline(self) -> str:
         verdict = self.group.verdict
@@ -274,20 +305,22 @@ class _Case:
             return "cannot be scheduled until it is corrected."
         return f"waits in queue {self.group.queue}."
 
-    def sentences(self) -> list[str]:
-        """The reasons, most certain first; each sentence once."""
+    def sentences(self, *, in_short: bool = False) -> list[str]:
+        """The reasons, most certain first; each sentence once. `in_short`: the first is enough."""
         if self.group.verdict not in _WAITING:
             return [found for found in (*self._staleness(), *self._evictions()) if found]
-        never = list(self._never())
+        nowhere = self._nowhere()
+        never = [nowhere] if nowhere else list(self._never())
+        settled = _SETTLED_BY_PLACES if nowhere else _SETTLED_BY_NEVER if never else ()
         found = never + [
-            self._sentence(reason)
-            for reason in self.group.reasons
-            if not never or reason.code not in _SETTLED_BY_NEVER
+            self._sentence(reason) for reason in self.group.reasons if reason.code not in settled
         ]
         if not any(found):
             found = [tidy(message) for message in self.group.messages]
-        if not never and any(reason.code == "not_enough_gpus" for reason in self.group.reasons):
+        lacks_gpus = any(reason.code == "not_enough_gpus" for reason in self.group.reasons)
+        if not never and lacks_gpus and not (in_short and any(found)):
             found.append(self._borrowers())
+            found += self._holders()
             found.append(self._not_moved())
         found += self._evictions()
         return list(dict.fromkeys(sentence for sentence in found if sentence))
@@ -325,19 +358,10 @@ class _Case:
         waiting = self.facts.requests
         if not waiting or self.group.verdict != "unschedulable":
             return
-        largest = self.account.largest_node
-        if max(waiting) > largest:
-            has = f"the largest node has {text.number(largest)}" if largest else "no node has GPUs"
-            request = text.count(max(waiting), "GPU")
-            yield f"It can never start here: one pod requests {request}, but {has}."
-            return
         least = _sum_of_smallest(self.facts.pods, max(1, self.facts.least))
         needed = text.count(least, "GPU")
-        if least > self.account.all_gpus:
-            yield (
-                f"It can never start here: {self.facts.least} pods that must start "
-                f"together need {needed}, but the cluster has {text.number(self.account.all_gpus)}."
-            )
+        if too_small := self._too_small_for_all(least):
+            yield too_small
             return
         for name in self.situation.path_to_root(self.group.queue):
             limit = self.plan.queues[name].gpu.limit if name in self.plan.queues else None
@@ -347,6 +371,47 @@ class _Case:
                     f"limit of queue {name} is {text.number(limit)}."
                 )
                 return
+
+    def _nowhere(self) -> str:
+        """Why no node could take pods that it needs to start or, if it has these, more of its pods;
+        "" if some node could."""
+        if self.group.verdict not in ("unschedulable", "partly_placed"):
+            return ""
+        needed = max(1, self._missing())
+        blocked = [each for each in self.places if each.is_refused or each.is_nowhere]
+        others = sum(each.pods for each in self.places if each not in blocked)
+        if not blocked or others >= needed:
+            return ""
+        first = next((each for each in blocked if each.is_refused), blocked[0])
+        if first.is_refused:
+            return _as_sentence(tidy(first.message))
+        why = first.why_nowhere()
+        if any(each.may_pass for each in blocked):
+            return f"No node can take {'it' if needed == 1 else 'its pods'} now: {why}."
+        subject = "It" if self.group.verdict == "unschedulable" else "The rest"
+        return f"{subject} can never start here: {why}."
+
+    def _too_small_for_all(self, least: Fraction) -> str:
+        """Why the pods that must start together do not fit on the nodes that could take one of
+        them, however empty these are; "" if they do, or may share devices."""
+        if any(each.shares_claims for each in self.places):
+            return ""
+        room, needed = self.room, text.count(least, "GPU")
+        where = f"the cluster has {text.number(room.all_gpus)}"
+        if room.others:
+            nodes = "only node" if room.nodes == 1 else f"{text.number(room.nodes)} nodes"
+            verb = "has" if room.nodes == 1 else "have"
+            where = f"the {nodes} that could take one {verb} {text.number(room.all_gpus)}"
+        pods = f"{self.facts.least} pods that must start together"
+        if least > room.all_gpus:
+            return f"It can never start here: {pods} need {needed}, but {where}."
+        requests = [gpus for gpus, _ in self.facts.pods]
+        if len(requests) == 1 and (each := requests[0]) and room.most_of(each) < self.facts.least:
+            return (
+                f"It can never start here: {pods} need {text.count(each, 'GPU')} each, and empty "
+                f"nodes have room for {text.number(room.most_of(each))}."
+            )
+        return ""
 
     # ---- the engine's reasons --------------------------------------------------------------------
 
@@ -440,12 +505,16 @@ class _Case:
     def _refused(self, refusals: list[Facts]) -> str:
         """Why nodes refuse: "2 nodes short of free CPUs, 1 node cordoned"."""
         counts: Counter[str] = Counter()
+        known = self.places[0].others if len(self.places) == 1 else ()
+        always = {cause["cause"] for each in known for cause in each.causes} - {"shortage"}
         for each in refusals:
-            if phrase := _refusal_phrase(each):
+            if each["cause"] not in always and (phrase := _refusal_phrase(each)):
                 counts[phrase] += each["nodes"]
+        for obstacles in known:
+            counts[" and ".join(phrases(obstacles.causes))] += obstacles.nodes
         # KAI counts over all attempts of the cycle; a count above the number of nodes tells
         # nothing.
-        if counts.total() > self.account.nodes:
+        if counts.total() > self.account.room.nodes:
             return ", ".join(f"nodes {phrase}" for phrase in sorted(counts))
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         return ", ".join(f"{text.count(times, 'node')} {phrase}" for phrase, times in ranked)
@@ -455,7 +524,7 @@ class _Case:
         if not found:
             return None
         resource, largest = found[0]["resource"], found[0]["largest"]
-        name = _RESOURCE_NAMES.get(resource, resource)
+        name = RESOURCE_NAMES.get(resource, resource)
         has = f"the largest node has {_number(resource, largest)}"
         if not largest:
             has = f"no node has any {name}"
@@ -495,17 +564,26 @@ class _Case:
         requests = self.facts.requests
         if len(requests) != 1 or not (each := requests[0]) or count < 1:
             return ""
-        if self.account.room_for(each) >= count:
+        # Parts of several devices are not one device, and pods may share the devices of a claim.
+        if self.facts.sharer or (count > 1 and any(one.shares_claims for one in self.places)):
             return ""
-        total, most = self.account.free_gpus, self.account.most_free
+        room = self.room
+        if room.room_for(each) >= count:
+            return ""
+        total, most = room.free_gpus, room.most_free
         needs = f"{text.count(each, 'GPU')} on one node"
         if count > 1:
             needs = f"{count} pods that start together, with {text.count(each, 'GPU')} each"
+        where = others = ""
+        if room.others:
+            nodes = "only node" if room.nodes == 1 else f"{text.number(room.nodes)} nodes"
+            where = f" on the {nodes} that could take it"
+            others = f" Others cannot: {self.places[0].excluded()}."
         if not total:
-            return f"It needs {needs}; no GPU is free after this cycle."
-        free_now = f"{text.number(total)} {'is' if total == 1 else 'are'} free"
+            return f"It needs {needs}; no GPU is free{where} after this cycle.{others}"
+        free_now = f"{text.number(total)} {'is' if total == 1 else 'are'} free{where}"
         spread = f", at most {text.number(most)} on one node" if total >= each * count else ""
-        return f"It needs {needs}; after this cycle {free_now}{spread}."
+        return f"It needs {needs}; after this cycle {free_now}{spread}.{others}"
 
     def _borrowers(self) -> str:
         """The queues whose GPUs this queue could reclaim, or that it may not; "" if no queue has
@@ -530,11 +608,28 @@ class _Case:
             return ""
         return f"After this cycle queue {mine} has {holds}; queues above their fair share: {above}."
 
+    def _holders(self) -> Iterable[str]:
+        """Who holds the GPUs that it could use, and why they are not evicted for it. What other
+        queues hold matters only if its queue may reclaim it."""
+        mine = self.group.queue
+        held = self.situation.holders(self.group.name)
+        if not self._may_reclaim():
+            held = [each for each in held if each.queue == mine]
+        for each in held[:_MOST_HOLDERS]:
+            yield each.sentence(mine)
+
+    def _may_reclaim(self) -> bool:
+        """Whether what it requests would leave its queue within its fair share."""
+        mine = self.group.queue
+        share = self.plan.queues[mine].gpu.fair_share if mine in self.plan.queues else None
+        return share is None or self.account.has(mine) + self._requested() <= exact(share)
+
     def _not_moved(self) -> str:
         """The groups that consolidation would not move to make room, if GPUs are free in too small
         parts; "" if there are none."""
         bare = self.situation.bare_groups
-        if not bare or self.account.free_gpus < (requested := self._requested()) or not requested:
+        requested = self._requested()
+        if not bare or not requested or self.account.room.free_gpus < requested:
             return ""
         owned = [group for group in bare if self.situation.has_owner(group)]
         without = [group for group in bare if group not in owned]
@@ -593,56 +688,16 @@ _SENTENCES: dict[str, Callable[[_Case, Facts], str | None]] = {
 it."""
 
 _SETTLED_BY_NEVER = frozenset(("gang_incomplete", "not_enough_gpus", "larger_than_any_node"))
-
-_RESOURCE_NAMES = {"gpu": "GPUs", "cpu": "CPUs", "memory": "memory"}
-
-_REFUSAL_PHRASES = {
-    "node_unschedulable": "cordoned",
-    "node_not_ready": "not ready",
-    "node_memory_pressure": "under memory pressure",
-    "node_disk_pressure": "under disk pressure",
-    "node_pid_pressure": "under PID pressure",
-    "node_network_unavailable": "without a network",
-    "untolerated_taints": "with a taint it does not tolerate",
-    "node_affinity": "outside its node selector or affinity",
-    "pod_affinity": "not near the pods it must be near",
-    "pod_anti_affinity": "near pods it must not be near",
-    "existing_pods_anti_affinity": "near pods with an anti-affinity to it",
-    "numa": "without NUMA zones that fit it",
-    "policy": "refused by your policy",
-    "pod_slots": "full of pods",
-    "gpu_memory": "whose GPUs have too little memory",
-    "gpu_memory_unknown": "whose GPU memory is unknown",
-    "not_gpu_worker": "that are not for pods with GPUs",
-    "not_cpu_worker": "that are not for pods without GPUs",
-    "host_ports": "whose ports are in use",
-    "volumes": "that cannot access its volumes",
-    "volume_count": "with too many volumes",
-    "volume_zone": "in another zone than its volumes",
-    "topology_spread": "where its pods would be spread too unevenly",
-    "topology_spread_label": "without the label of its topology spread",
-    "mig_strategy_mixed": "with MIG strategy mixed",
-    "mig_strategy_single": "with MIG strategy single",
-    "no_mig": "without MIG slices",
-    "shared_gpus_on_dra_node": "that provide GPUs only through claims",
-    "gpus_only_for_claims": (
-        "whose GPUs are devices of claims, so the pod needs a ResourceClaim, or a DeviceClass with "
-        "extendedResourceName"
-    ),
-    "no_devices": "without free devices for its claims",
-    "claim_elsewhere": "that cannot access its claims",
-    "claim_expression": "for which its claims cannot be evaluated",
-    "storage": "short of storage",
-}
+_SETTLED_BY_PLACES = _SETTLED_BY_NEVER | {"no_matching_node", "not_enough_resources"}
 
 
 def _refusal_phrase(refusal: Facts) -> str:
     """ "cordoned", after "2 nodes"; "" if there is nothing to report."""
     if refusal["cause"] != "shortage":
-        return _REFUSAL_PHRASES.get(refusal["cause"], "")
+        return OF_REFUSALS.get(refusal["cause"], "")
     if (resource := refusal["resource"]) == "pods":
         return "full of pods"
-    return f"short of free {_RESOURCE_NAMES.get(resource, resource)}"
+    return f"short of free {RESOURCE_NAMES.get(resource, resource)}"
 
 
 def _amount(resource: str, value: float | None) -> str:

@@ -30,6 +30,8 @@ class KeptPlan:
     json: str
     page: tuple[list[Any], int, int]
     groups_by_name: dict[str, Any]
+    places_by_name: dict[str, Any]
+    holders_by_name: dict[str, Any]
     all_outlines: list[Any]
     members: dict[str, Any]
 
@@ -39,6 +41,7 @@ class KeptPlan:
             return plan
         members = {name: getattr(plan, name)() for name in _MEMBERS}
         names = list(members["pod_groups"])
+        waiting = [name for names, _ in members["waiting"] for name in names]
         return cls(
             warnings=list(plan.warnings),
             rejected=plan.rejected,
@@ -46,6 +49,8 @@ class KeptPlan:
             json=plan.to_json(stamp),
             page=plan.decision_rows(MOST_ROWS),
             groups_by_name=dict(zip(names, plan.groups(names, evictions=True), strict=True)),
+            places_by_name=dict(zip(waiting, plan.places(waiting), strict=True)),
+            holders_by_name=dict(zip(waiting, plan.holders(waiting), strict=True)),
             all_outlines=plan.outlines(None),
             members=members,
         )
@@ -69,6 +74,12 @@ class KeptPlan:
 
     def groups(self, names: list[str], *, evictions: bool) -> list[Any]:
         return [self.groups_by_name[name] for name in names]
+
+    def places(self, names: list[str]) -> list[Any]:
+        return [self.places_by_name.get(name, []) for name in names]
+
+    def holders(self, names: list[str]) -> list[Any]:
+        return [self.holders_by_name.get(name, []) for name in names]
 
     def outlines(self, names: list[str] | None) -> list[Any]:
         if names is None:

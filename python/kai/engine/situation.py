@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from kai.engine.places import Holders, Obstacles, Places
 from kai.engine.values import GroupPlan, group_plan_of
 
 if TYPE_CHECKING:
@@ -142,6 +143,31 @@ class Situation:
             for name, (row, facts) in zip(
                 names, self._compiled.groups(list(names), evictions=False), strict=True
             )
+        ]
+
+    def places(self, names: Sequence[str]) -> list[list[Places]]:
+        """For each group, where its waiting pods could run, class by class. Raises KeyError for an
+        unknown name."""
+        return [
+            [
+                Places(
+                    *row[:6],
+                    capacity=_amounts(row[6]),
+                    free=_amounts(row[7]),
+                    obstacles=[Obstacles(**each) for each in row[8]],
+                )
+                for row in rows
+            ]
+            for rows in self._compiled.places(list(names))
+        ]
+
+    def holders(self, name: str) -> list[Holders]:
+        """Who holds GPUs that the group could use, most first. Raises KeyError for an unknown
+        name."""
+        [rows] = self._compiled.holders([name])
+        return [
+            Holders(why, queue, groups, exact(gpus), first, until_ns, runtime_ns)
+            for why, queue, groups, gpus, first, until_ns, runtime_ns in rows
         ]
 
     def group(self, name: str) -> GroupPlan:

@@ -40,7 +40,8 @@ def test_too_few_free_gpus_are_counted() -> None:
     cluster.pending("a/job", gpus=3)
     assert why(cluster, "a/job") == (
         "a/job waits in queue a.\n"
-        "  It needs 3 GPUs on one node; after this cycle 4 are free, at most 2 on one node."
+        "  It needs 3 GPUs on one node; after this cycle 4 are free, at most 2 on one node.\n"
+        "  a/run holds 4 GPUs and has no lower priority."
     )
 
 
@@ -123,11 +124,11 @@ def test_unsuitable_nodes_are_counted_by_reason() -> None:
         .pending("a/job", cpus=4)
     )
     text = why(cluster, "a/job")
-    assert "No node can take the next pod: " in text
+    assert "No node can take it now: " in text
     for part in (
-        "1 node cordoned",
-        "1 node with a taint it does not tolerate",
-        "1 node short of free CPUs",
+        "node n1 cordoned",
+        "node n2 with the taint team=x:NoSchedule",
+        "node n3 with fewer than 4 CPUs",
     ):
         assert part in text
 
@@ -166,7 +167,11 @@ def test_a_partly_placed_elastic_group_has_its_numbers() -> None:
         ({"gpu_fraction": 0.5}, "No GPU of a suitable node has 0.5 left."),
         (
             {"gpu_fraction": 0.25, "gpu_devices": 3},
-            "No suitable node has 3 GPUs with 0.25 left on each.",
+            "It can never start here: one pod requests 3 GPUs, but the largest node has 2.",
+        ),
+        (
+            {"gpu_fraction": 0.5, "gpu_devices": 2},
+            "No suitable node has 2 GPUs with 0.5 left on each.",
         ),
         (
             {"gpu_memory_mib": 9_000, "gpu_devices": 2},
@@ -225,7 +230,8 @@ def test_a_sub_group_that_lacks_room_is_named() -> None:
     assert why(cluster, "a/serve") == (
         "a/serve waits in queue a.\n"
         "  Its subgroup prefill must start with 2 pods, but there is room for 1: "
-        "1 node short of free GPUs."
+        "1 node short of free GPUs.\n"
+        "  a/run holds 1 GPU and has no lower priority."
     )
 
 
@@ -247,7 +253,8 @@ def test_a_queue_at_its_fair_share_cannot_reclaim() -> None:
     assert why_after_evictions(cluster, "a/job") == (
         "a/job waits in queue a.\n"
         "  It needs 1 GPU on one node; no GPU is free after this cycle.\n"
-        "  Queue a has 2 GPUs and a fair share of 2, so it cannot reclaim GPUs from other queues."
+        "  Queue a has 2 GPUs and a fair share of 2, so it cannot reclaim GPUs from other queues.\n"
+        "  a/run holds 2 GPUs and has no lower priority."
     )
 
 

@@ -50,6 +50,12 @@ class FakeCompiled:
             "a/y": ("a", "placed", [], [], writes),
         }
 
+    def places(self, names: list[str]) -> list[list[Any]]:
+        return [[] for _ in names]
+
+    def holders(self, names: list[str]) -> list[list[Any]]:
+        return [[] for _ in names]
+
     def pods(self) -> dict[str, str]:
         return {"b/z-0": "no nodes"}
 

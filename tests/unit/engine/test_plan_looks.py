@@ -478,6 +478,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "decision_rows": {"most": 12},
     "find_groups": {"name": "a/x"},
     "groups": {"names": ["a/x"], "evictions": True},
+    "places": {"names": ["a/x"]},
+    "holders": {"names": ["a/x"]},
 }
 
 

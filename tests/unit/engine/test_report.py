@@ -94,7 +94,7 @@ def test_equal_reasons_in_any_order_and_queue_share_a_row() -> None:
     (row,) = report.waiting(plan(cluster)).rows
     assert row == (
         "a/job and 1 more",
-        "No node can take the next pod: 10 nodes cordoned, 2 nodes short of free CPUs.",
+        "No node can take it now: 10 nodes cordoned, 2 nodes with fewer than 4 CPUs.",
     )
 
 

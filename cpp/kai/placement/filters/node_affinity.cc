@@ -15,6 +15,8 @@ class NodeAffinityFilter final : public Filter {
     return cluster_.IsCheckedPerNode(id) ? Scope::kNode : Scope::kNodeClass;
   }
 
+  bool IsStanding(PodClassId) const override { return true; }
+
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
     const NodeConstraint& constraint = cluster_.ConstraintOf(pod_class);
     const bool matches = MatchesNode(constraint, cluster_.nodes().labels[node],

@@ -15,6 +15,8 @@ class VolumeFilter final : public Filter {
     return cluster_.IsCheckedPerNode(needs) ? Scope::kNode : Scope::kNodeClass;
   }
 
+  bool IsStanding(PodClassId) const override { return true; }
+
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
     const NodeColumns& nodes = cluster_.nodes();
     const VolumeNeeds& needs = cluster_.volume_needs()[cluster_.ConstraintOf(pod_class).volumes];

@@ -1,0 +1,49 @@
+// GroupPlaces: where the waiting pods of a group could run if nothing else ran, what is free there
+// after the plan, and what keeps them off the other nodes. Computed on request, for explanations.
+//
+//   PlacesOf(plan, decisions, config, groups);
+//   for (const GroupPlaces::Waiting& each : group.classes)
+//
+// Invariants: it depends on plan and configuration alone. Cost: O(nodes + pods + decisions), and a
+// survey of the nodes for each class of pods that waits. Threads: a pure function of a plan that
+// does not change.
+#ifndef KAI_SESSION_GROUP_PLACES_H_
+#define KAI_SESSION_GROUP_PLACES_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kai/placement/standing.h"
+#include "kai/session/config.h"
+#include "kai/session/decision_table.h"
+#include "kai/session/group_story.h"
+#include "kai/session/plan.h"
+
+namespace kai {
+
+// Pods of one class, whatever groups they belong to.
+struct ClassPlaces {
+  PodClassId pod_class;
+  Standing standing;
+  Amounts capacity;  // GPUs of possible nodes, and how many nodes have as many
+  Amounts free;      // the same, after the cycle and promised to no pod
+};
+
+struct GroupPlaces {
+  struct Waiting {
+    PodId first;       // by name
+    int64_t pods = 0;  // of the class that wait after the plan
+    std::shared_ptr<const ClassPlaces> places;
+    std::vector<PodRefusal> refusals;  // of rules that refuse the first before any node is checked
+  };
+  std::vector<Waiting> classes;  // most pods first
+};
+
+std::vector<GroupPlaces> PlacesOf(const Plan& plan, const DecisionTable& decisions,
+                                  const Config& config, std::span<const PodGroupId> groups);
+
+}  // namespace kai
+
+#endif  // KAI_SESSION_GROUP_PLACES_H_

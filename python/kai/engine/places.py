@@ -1,0 +1,362 @@
+"""Where the waiting pods of a group could run, and why not elsewhere, in sentences.
+
+The engine surveys the nodes for each class of waiting pods: which of them could take such a pod if
+nothing else ran there, and everything that keeps it off the others. No cycle and no pod that ends
+changes that, so it is said first, however full the cluster is.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from kai.api import keys, times
+from kai.api.durations import duration_text
+from kai.engine import text
+
+Facts = Mapping[str, Any]
+Amounts = tuple[tuple[Fraction, int], ...]
+
+PASSING = frozenset(
+    (
+        "node_not_ready",
+        "node_memory_pressure",
+        "node_disk_pressure",
+        "node_pid_pressure",
+        "node_network_unavailable",
+        "node_unschedulable",
+        "untolerated_taints",
+    )
+)
+"""Causes that nodes, or those who run them, end without a change of the pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacles:
+    """Nodes that cannot take a pod for the same causes. `first`: the name of one. `causes`: all of
+    them, each with the facts of its kind (docs/reference/reasons.md)."""
+
+    nodes: int
+    first: str
+    causes: Sequence[Facts]
+
+    @property
+    def is_without_gpus(self) -> bool:
+        """The pod needs GPUs, and that is all that these nodes lack."""
+        return all(
+            each["cause"] == "shortage" and each["resource"] == "gpu" and not each["largest"]
+            for each in self.causes
+        )
+
+    @property
+    def may_pass(self) -> bool:
+        return all(each["cause"] in PASSING for each in self.causes)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Of the waiting pods of one class in a group. `first`: the name of one, `pods`: how many.
+    `shares_claims`: several of them may get the same devices.
+
+    `refusals`: of rules that refuse the pod before any node is checked, and `message`: in KAI's
+    words. `possible`: how many nodes
+    could take it; `capacity` and `free`: GPUs of these, and how many nodes have as many.
+    """
+
+    first: str
+    pods: int
+    shares_claims: bool
+    refusals: Sequence[Facts]
+    message: str
+    possible: int
+    capacity: Amounts
+    free: Amounts
+    obstacles: Sequence[Obstacles]
+
+    @cached_property
+    def nodes(self) -> int:
+        return self.possible + sum(each.nodes for each in self.obstacles)
+
+    @property
+    def others(self) -> list[Obstacles]:
+        """Without nodes that have no GPU at all, if others could take the pod."""
+        return [each for each in self.obstacles if not (self.possible and each.is_without_gpus)]
+
+    @property
+    def is_refused(self) -> bool:
+        """No node is checked for such a pod, for another cause than its size."""
+        return any(each["cause"] != "larger_than_any_node" for each in self.refusals)
+
+    @property
+    def is_nowhere(self) -> bool:
+        """No node could take such a pod, whatever runs there."""
+        return not self.possible and bool(self.obstacles)
+
+    @property
+    def may_pass(self) -> bool:
+        """Only the states of nodes keep it off some of them."""
+        return any(each.may_pass for each in self.obstacles)
+
+    def why_nowhere(self) -> str:
+        """One sentence, without a full stop: what all nodes lack, or what each of them lacks."""
+        for write in (_too_large, _label_of_no_node):
+            if found := write(self.obstacles):
+                return found
+        return self.excluded()
+
+    def excluded(self) -> str:
+        """ "2 nodes without zone=a, node n1 cordoned"."""
+        counts: Counter[str] = Counter()
+        names: dict[str, str] = {}
+        for each in self.others:
+            phrase = " and ".join(phrases(each.causes))
+            counts[phrase] += each.nodes
+            names.setdefault(phrase, each.first)
+        ranked = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+        found = [
+            f"node {names[phrase]} {phrase}"
+            if nodes == 1
+            else f"{text.number(nodes)} nodes {phrase}"
+            for phrase, nodes in ranked
+        ]
+        return text.listing(found, most=4)
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """Groups of one queue that hold GPUs, and stay for the same cause: `why` is non_preemptible,
+    protected, not_lower, within_share or may_leave. `first`: the name of one; of those that a
+    minimum run time protects, the one whose protection ends first, at `until_ns`."""
+
+    why: str
+    queue: str
+    groups: int
+    gpus: Fraction
+    first: str
+    until_ns: int
+    runtime_ns: int
+
+    def sentence(self, own_queue: str) -> str:
+        """ "b/train holds 2 GPUs and is not preemptible."; "" if nothing protects them."""
+        subject, holds, are = self.first, "holds", "is"
+        if self.groups > 1:
+            subject = f"{text.number(self.groups)} pod groups of queue {self.queue}"
+            subject += f" ({self.first} and {text.number(self.groups - 1)} more)"
+            holds, are = "hold", "are"
+        gpus = text.count(self.gpus, "GPU")
+        match self.why:
+            case "non_preemptible":
+                return f"{subject} {holds} {gpus} and {are} not preemptible."
+            case "protected":
+                kind = "preempt" if self.queue == own_queue else "reclaim"
+                until = times.to_text(self.until_ns)
+                runtime = duration_text(self.runtime_ns / 1e9)
+                first = f"{self.first} until {until}" if self.groups > 1 else f"until {until}"
+                return (
+                    f"{subject} {holds} {gpus} and {are} protected {first} "
+                    f"({kind}MinRuntime {runtime})."
+                )
+            case "not_lower":
+                has = "has" if self.groups == 1 else "have"
+                return f"{subject} {holds} {gpus} and {has} no lower priority."
+            case "within_share":
+                return f"{subject} {holds} {gpus}, within the fair share of queue {self.queue}."
+            case _:
+                return ""
+
+
+# ---- one fact for all nodes ----------------------------------------------------------------------
+
+
+def _too_large(obstacles: Sequence[Obstacles]) -> str:
+    """One pod is larger than every node."""
+    shortages = [
+        {each["resource"]: each for each in row.causes if each["cause"] == "shortage"}
+        for row in obstacles
+    ]
+    for resource in shortages[0]:
+        if not all(resource in row for row in shortages):
+            continue
+        requested = shortages[0][resource]["requested"]
+        largest = max(row[resource]["largest"] for row in shortages)
+        if not largest:
+            return f"one pod requests {amount(resource, requested)}, but no node has any"
+        has = text.number(largest) if resource in _COUNTED else amount(resource, largest)
+        return f"one pod requests {amount(resource, requested)}, but the largest node has {has}"
+    memories = [
+        next((each for each in row.causes if each["cause"] == "gpu_memory"), None)
+        for row in obstacles
+    ]
+    if all(memories):
+        known = [each for each in memories if each is not None]
+        return (
+            f"it needs {known[0]['requested_mib']:,} MiB of one GPU, but the largest has "
+            f"{max(each['largest_mib'] for each in known):,}"
+        )
+    return ""
+
+
+def _label_of_no_node(obstacles: Sequence[Obstacles]) -> str:
+    """A requirement of labels that no node meets."""
+    unmet = [list(_unmet(row.causes)) for row in obstacles]
+    for each in unmet[0]:
+        if all(any(_is_same(each, other) for other in row) for row in unmet):
+            return _no_node_has(each)
+    return ""
+
+
+def _unmet(causes: Sequence[Facts]) -> Iterable[Facts]:
+    for each in causes:
+        if each["cause"] == "node_affinity":
+            yield from each["unmet"]
+
+
+def _is_same(one: Facts, other: Facts) -> bool:
+    return all(one[name] == other[name] for name in ("label", "operator", "values"))
+
+
+def _no_node_has(unmet: Facts) -> str:
+    there = [each["value"] for each in unmet["there"]]
+    if unmet["operator"] not in ("In", "Exists"):
+        return f"every node is {_requirement(unmet)}"
+    wanted = _wanted(unmet)
+    if not there:
+        return f"no node has {wanted if unmet['values'] else 'the label ' + unmet['label']}"
+    close = [each for value in unmet["values"] for each in near(value, there)]
+    nodes = {each["value"]: each["nodes"] for each in unmet["there"]}
+    if close:
+        has = text.count(nodes[close[0]], "node")
+        verb = "has" if nodes[close[0]] == 1 else "have"
+        return f"no node has {wanted}, but {has} {verb} {close[0]}"
+    values = text.listing((f"{value} ({nodes[value]})" for value in there), most=3)
+    return f"no node has {wanted}; there is {values}"
+
+
+def near(wanted: str, known: Sequence[str]) -> list[str]:
+    """The values that a user who wrote `wanted` may have meant, the likeliest first.
+
+    >>> near("A100", ["Tesla-T4", "NVIDIA-A100-SXM4-80GB"])
+    ['NVIDIA-A100-SXM4-80GB']
+    """
+    low = wanted.lower()
+    parts = [each for each in known if low and (low in each.lower() or each.lower() in low)]
+    return parts or difflib.get_close_matches(wanted, known, n=1, cutoff=0.6)
+
+
+# ---- phrases -------------------------------------------------------------------------------------
+
+
+def phrases(causes: Sequence[Facts]) -> list[str]:
+    """Each cause in words that follow "2 nodes"."""
+    found = []
+    for each in causes:
+        match each["cause"]:
+            case "shortage":
+                found.append(_small(each["resource"], each["requested"], each["largest"]))
+            case "node_affinity":
+                found += [_requirement(unmet) for unmet in each["unmet"]] or [
+                    OF_REFUSALS["node_affinity"]
+                ]
+            case "untolerated_taints":
+                noun = "taint" if len(each["taints"]) == 1 else "taints"
+                found.append(f"with the {noun} {text.listing(each['taints'])}")
+            case "gpu_memory":
+                found.append(f"whose GPUs have less than {each['requested_mib']:,} MiB")
+            case "gpu_memory_unknown":
+                found.append(f"without a number of MiB in the label {keys.GPU_MEMORY_LABEL}")
+            case cause:
+                found.append(OF_REFUSALS.get(cause, cause.replace("_", " ")))
+    return found
+
+
+def _small(resource: str, requested: float, largest: float) -> str:
+    if not largest:
+        return f"without {RESOURCE_NAMES.get(resource, resource)}"
+    fewer = "less" if resource in ("memory", "ephemeral-storage") else "fewer"
+    return f"with {fewer} than {amount(resource, requested)}"
+
+
+def _requirement(unmet: Facts) -> str:
+    label, values = unmet["label"], unmet["values"]
+    match unmet["operator"]:
+        case "In":
+            return f"without {_wanted(unmet)}"
+        case "Exists":
+            return f"without the label {label}"
+        case "DoesNotExist":
+            return f"with the label {label}"
+        case "NotIn":
+            return f"with {label}={'|'.join(values)}"
+        case operator:
+            bound = "above" if operator == "Gt" else "below"
+            return f"without {label} {bound} {'|'.join(values)}"
+
+
+def _wanted(unmet: Facts) -> str:
+    if not unmet["values"]:
+        return f"the label {unmet['label']}"
+    return f"{unmet['label']}={'|'.join(unmet['values'])}"
+
+
+def amount(resource: str, value: float) -> str:
+    """ "1 GPU", "1.5 CPUs", "2.5 GiB of memory", "2 of rdma/ib"."""
+    match resource:
+        case "gpu":
+            return text.count(value, "GPU")
+        case "cpu":
+            return text.count(value, "CPU")
+        case "memory" | "ephemeral-storage":
+            return f"{text.size(value)} of {RESOURCE_NAMES.get(resource, resource)}"
+        case "pods":
+            return text.count(value, "pod")
+        case _:
+            return f"{text.number(value)} of {resource}"
+
+
+OF_REFUSALS = {
+    "node_unschedulable": "cordoned",
+    "node_not_ready": "not ready",
+    "node_memory_pressure": "under memory pressure",
+    "node_disk_pressure": "under disk pressure",
+    "node_pid_pressure": "under PID pressure",
+    "node_network_unavailable": "without a network",
+    "untolerated_taints": "with a taint it does not tolerate",
+    "node_affinity": "outside its node selector or affinity",
+    "pod_affinity": "not near the pods it must be near",
+    "pod_anti_affinity": "near pods it must not be near",
+    "existing_pods_anti_affinity": "near pods with an anti-affinity to it",
+    "numa": "without NUMA zones that fit it",
+    "policy": "refused by your policy",
+    "pod_slots": "full of pods",
+    "gpu_memory": "whose GPUs have too little memory",
+    "gpu_memory_unknown": "whose GPU memory is unknown",
+    "not_gpu_worker": "that are not for pods with GPUs",
+    "not_cpu_worker": "that are not for pods without GPUs",
+    "host_ports": "whose ports are in use",
+    "volumes": "that cannot access its volumes",
+    "volume_count": "with too many volumes",
+    "volume_zone": "in another zone than its volumes",
+    "topology_spread": "where its pods would be spread too unevenly",
+    "topology_spread_label": "without the label of its topology spread",
+    "mig_strategy_mixed": "with MIG strategy mixed",
+    "mig_strategy_single": "with MIG strategy single",
+    "no_mig": "without MIG slices",
+    "shared_gpus_on_dra_node": "that provide GPUs only through claims",
+    "gpus_only_for_claims": (
+        "whose GPUs are devices of claims, so the pod needs a ResourceClaim, or a DeviceClass with "
+        "extendedResourceName"
+    ),
+    "no_devices": "without free devices for its claims",
+    "claim_elsewhere": "that cannot access its claims",
+    "claim_expression": "for which its claims cannot be evaluated",
+    "storage": "short of storage",
+}
+"""Causes in words that follow "2 nodes"."""
+
+_COUNTED = frozenset(("gpu", "cpu", "pods"))
+RESOURCE_NAMES = {"gpu": "GPUs", "cpu": "CPUs", "memory": "memory", "ephemeral-storage": "storage"}

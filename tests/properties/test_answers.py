@@ -1,0 +1,63 @@
+"""What an answer says is true of the cluster: "never" is not refuted by pods that end."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import generate
+import pytest
+
+import kai
+
+SEED = int(os.environ.get("KAI_SEED", "1"))
+CLUSTERS = int(os.environ.get("KAI_CLUSTERS", "20"))  # of each family
+NOW = "2026-01-01T12:00:00Z"
+FAMILIES = sorted(generate.FAMILIES)
+SUBSETS = 3
+STARTED = ("placed", "pipelined", "partly_placed")
+
+
+def claims(plan: kai.Plan) -> Iterator[str]:
+    """Groups without a running pod that cannot start whatever pods end."""
+    for name, group in plan.pod_groups.items():
+        if group.verdict == "unschedulable":
+            first = plan.why(name).splitlines()[1]
+            if "It can never start here" in first or "now: " in first:
+                yield name
+
+
+def ended(
+    plan: kai.Plan, cluster: kai.Cluster, group: str, rng: random.Random
+) -> Iterator[list[str]]:
+    """Pods of other groups that end together: all of them, and random subsets."""
+    names = [_name(each) for each in cluster.objects["pods"]]
+    others = [name for name in names if plan.situation.group_of_pod.get(name) != group]
+    yield others
+    for _ in range(SUBSETS):
+        yield [name for name in others if rng.random() < 0.5]
+
+
+def _name(manifest: Mapping[str, Any]) -> str:
+    metadata = manifest["metadata"]
+    return f"{metadata['namespace']}/{metadata['name']}"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_can_never_start_does_not_start_when_others_end(family: str) -> None:
+    found = 0
+    for seed in range(SEED, SEED + CLUSTERS):
+        cluster = kai.Cluster.from_snapshot(generate.generate(family, seed)["snapshot"])
+        plan, rng = kai.Scheduler().plan(cluster, now=NOW), random.Random(seed)
+        for group in claims(plan):
+            found += 1
+            for pods in ended(plan, cluster, group, rng):
+                changed = cluster.copy()
+                for pod in pods:
+                    changed.delete("Pod", pod)
+                after = kai.Scheduler().plan(changed, now=NOW)
+                said = f"{family} {seed}: {group} without {len(pods)} pods"
+                assert after.pod_groups[group].verdict not in STARTED, said
+    print(f"{family}: {found} claims")

@@ -1,0 +1,204 @@
+"""What waiting cannot cure is said first, however full the cluster is, with names and numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+import kai
+
+A100 = "NVIDIA-A100-SXM4-80GB"
+PRODUCT = "nvidia.com/gpu.product"
+
+
+def why(cluster: kai.Cluster, group: str = "q/p") -> list[str]:
+    return kai.Scheduler().plan(cluster).why(group).splitlines()[1:]
+
+
+def full(**node: object) -> kai.Cluster:
+    """One node whose GPUs are in use, by pods that cannot move."""
+    cluster = kai.Cluster().queue("q", deserved_gpus=100)
+    cluster.node("n1", gpus=2, **node)  # type: ignore[arg-type]
+    return cluster.running("q/x", pods=2, gpus=1, node="n1", priority="build")
+
+
+@pytest.mark.parametrize(
+    ("request_", "sentence"),
+    [
+        pytest.param({"gpus": 1}, "no node has no=where.", id="one GPU"),
+        pytest.param({"gpus": 1, "pods": 2, "min_member": 2}, "no node has no=where.", id="a gang"),
+        pytest.param({"gpu_fraction": 0.5}, "no node has no=where.", id="half a GPU"),
+    ],
+)
+def test_a_selector_that_no_node_has_is_the_reason_on_a_full_cluster(
+    request_: dict[str, float], sentence: str
+) -> None:
+    cluster = full().pending("q/p", node_selector={"no": "where"}, **request_)  # type: ignore[arg-type]
+    assert why(cluster) == [f"  It can never start here: {sentence}"]
+
+
+def test_a_value_that_a_node_nearly_has_is_suggested() -> None:
+    cluster = full(labels={PRODUCT: A100}).pending("q/p", gpus=1, node_selector={PRODUCT: "A100"})
+    assert why(cluster) == [
+        f"  It can never start here: no node has {PRODUCT}=A100, but 1 node has {A100}."
+    ]
+
+
+def test_values_that_are_not_near_are_listed() -> None:
+    cluster = full(labels={PRODUCT: "Tesla-T4"}).node("n2", labels={PRODUCT: "L4"})
+    cluster.pending("q/p", gpus=1, node_selector={PRODUCT: "H200"})
+    assert why(cluster) == [
+        f"  It can never start here: no node has {PRODUCT}=H200; there is L4 (1), Tesla-T4 (1)."
+    ]
+
+
+def test_taints_cordons_and_states_have_their_names() -> None:
+    """Nodes may lose them: nothing is never."""
+    cluster = (
+        full(taints=["dedicated=ml:NoSchedule", "pool=x:NoExecute"])
+        .node("n2", gpus=1, cordoned=True)
+        .node("n3", gpus=1, ready=False)
+        .pending("q/p", gpus=1)
+    )
+    [line] = why(cluster)
+    assert line == (
+        "  No node can take it now: node n2 cordoned, node n3 not ready, node n1 with the taints"
+        " dedicated=ml:NoSchedule, pool=x:NoExecute."
+    )
+
+
+def test_nodes_that_could_take_it_are_apart_from_the_others() -> None:
+    cluster = full(labels={"zone": "a"}).node("n2", gpus=4).node("n3", gpus=1, cordoned=True)
+    cluster.pending("q/p", gpus=1, node_selector={"zone": "a"})
+    assert why(cluster)[0] == (
+        "  It needs 1 GPU on one node; no GPU is free on the only node that could take it after"
+        " this cycle. Others cannot: node n3 cordoned and without zone=a, node n2 without zone=a."
+    )
+
+
+def test_a_gang_is_too_large_for_the_nodes_that_could_take_it() -> None:
+    cluster = full(labels={"zone": "a"}).node("n2", gpus=4)
+    cluster.pending("q/p", pods=3, gpus=1, min_member=3, node_selector={"zone": "a"})
+    assert why(cluster) == [
+        "  It can never start here: 3 pods that must start together need 3 GPUs, but the only node"
+        " that could take one has 2."
+    ]
+
+
+def test_a_gang_whose_pods_do_not_fit_on_empty_nodes() -> None:
+    cluster = kai.Cluster().queue("q").nodes("n", 2, gpus=8)
+    cluster.pending("q/p", pods=3, gpus=5, min_member=3)
+    assert why(cluster) == [
+        "  It can never start here: 3 pods that must start together need 5 GPUs each, and empty"
+        " nodes have room for 2."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("request_", "sentence"),
+    [
+        ({"gpus": 1, "cpus": 1000}, "one pod requests 1,000 CPUs, but the largest node has"),
+        (
+            {"gpus": 1, "resources": {"rdma/ib": 1}},
+            "one pod requests 1 of rdma/ib, but no node has any",
+        ),
+    ],
+)
+def test_what_no_node_has_is_named(request_: dict[str, object], sentence: str) -> None:
+    [line] = why(full().pending("q/p", **request_))  # type: ignore[arg-type]
+    assert line.startswith(f"  It can never start here: {sentence}")
+
+
+def test_gpu_memory_that_no_node_tells(tmp_path: Path) -> None:
+    """KAI assumes 100 MiB a GPU then."""
+    objects = [
+        {
+            "kind": "Node",
+            "metadata": {"name": "n1"},
+            "status": {"capacity": {"nvidia.com/gpu": "1"}},
+        },
+        {
+            "kind": "Pod",
+            "metadata": {
+                "name": "p",
+                "namespace": "q",
+                "labels": {"kai.scheduler/queue": "default-queue"},
+                "annotations": {"gpu-memory": "2000"},
+            },
+            "spec": {"schedulerName": "kai-scheduler"},
+        },
+    ]
+    file = tmp_path / "objects.json"
+    file.write_text(json.dumps({"kind": "List", "items": objects}))
+    assert why(kai.load(file), "p") == [
+        "  It can never start here: node n1 without a number of MiB in the label"
+        " nvidia.com/gpu.memory."
+    ]
+
+
+def test_gpu_memory_that_no_card_has() -> None:
+    cluster = kai.Cluster().queue("q").node("n1", gpus=1, gpu_memory_mib=16_300)
+    assert why(cluster.pending("q/p", gpu_memory_mib=20_000)) == [
+        "  It can never start here: it needs 20,000 MiB of one GPU, but the largest has 16,300."
+    ]
+
+
+# ---- who holds the GPUs --------------------------------------------------------------------------
+
+
+PROTECTED = """
+apiVersion: scheduling.run.ai/v2alpha2
+kind: PodGroup
+metadata:
+  name: low
+  namespace: a
+  annotations: {kai.scheduler/last-start-timestamp: "2026-01-01T00:00:05Z"}
+spec: {minMember: 1, queue: a}
+"""
+
+
+def test_a_group_that_a_minimum_run_time_protects_is_named_with_its_end() -> None:
+    cluster = kai.Cluster().queue("a", deserved_gpus=1, spec={"reclaimMinRuntime": "10m"})
+    cluster.queue("q", deserved_gpus=1).node("n1", gpus=2).running("a/low", gpus=2, node="n1")
+    cluster.upsert(yaml.safe_load(PROTECTED)).pending("q/p", gpus=1).at("2026-01-01T00:02:00Z")
+    assert why(cluster)[-1] == (
+        "  a/low holds 2 GPUs and is protected until 2026-01-01T00:10:05Z (reclaimMinRuntime 10m)."
+    )
+
+
+def test_non_preemptible_groups_stay() -> None:
+    assert why(full().pending("q/p", gpus=1))[-1] == "  q/x holds 2 GPUs and is not preemptible."
+
+
+def test_groups_of_its_own_queue_stay_unless_their_priority_is_lower() -> None:
+    cluster = kai.Cluster().queue("q", deserved_gpus=2).node("n1", gpus=2)
+    cluster.running("q/x", gpus=1, node="n1").running("q/y", gpus=1, node="n1")
+    assert why(cluster.pending("q/p", gpus=1))[-1] == (
+        "  2 pod groups of queue q (q/x and 1 more) hold 2 GPUs and have no lower priority."
+    )
+
+
+def test_queues_within_their_fair_share_keep_what_they_hold() -> None:
+    cluster = kai.Cluster().queue("a", deserved_gpus=2).queue("q", deserved_gpus=1)
+    cluster.node("n1", gpus=2, labels={"zone": "a"}).node("n2", gpus=1)
+    cluster.running("a/x", gpus=2, node="n1")
+    cluster.pending("q/p", gpus=1, node_selector={"zone": "a"})
+    assert why(cluster)[-1] == "  a/x holds 2 GPUs, within the fair share of queue a."
+
+
+def test_facts_are_plain_data() -> None:
+    plan = kai.Scheduler().plan(full().pending("q/p", gpus=1, node_selector={"zone": "a"}))
+    [[places]] = plan.situation.places(["q/p"])
+    assert (places.first, places.pods, places.possible, places.nodes) == ("q/p-0", 1, 0, 1)
+    [row] = places.obstacles
+    assert json.dumps(row.causes, default=dict) == json.dumps(
+        [
+            {
+                "cause": "node_affinity",
+                "unmet": [{"label": "zone", "operator": "In", "values": ["a"], "there": []}],
+            }
+        ]
+    )
