@@ -312,9 +312,10 @@ class _Case:
         nowhere = self._nowhere()
         never = [nowhere] if nowhere else list(self._never())
         settled = _SETTLED_BY_PLACES if nowhere else _SETTLED_BY_NEVER if never else ()
-        found = never + [
-            self._sentence(reason) for reason in self.group.reasons if reason.code not in settled
-        ]
+        reasons = [each for each in self.group.reasons if each.code not in settled]
+        # Without its delay it might evict what it waits for.
+        reasons.sort(key=lambda reason: reason.code != "preemption_delay")
+        found = never + [self._sentence(reason) for reason in reasons]
         if not any(found):
             found = [tidy(message) for message in self.group.messages]
         lacks_gpus = any(reason.code == "not_enough_gpus" for reason in self.group.reasons)
@@ -476,7 +477,9 @@ class _Case:
         but = f", {text.number(gated)} of them with a scheduling gate" if gated else ""
         return f"It needs {text.count(pods['minimum'], 'pod')} to start; {there}{but}."
 
-    def _gang_incomplete(self, facts: Facts) -> str:
+    def _gang_incomplete(self, facts: Facts) -> str | None:
+        if self._missing() <= 0 and not facts["subgroup"]:  # it was promised what it needs later
+            return self._next_pod(facts)
         placed, needed = facts["found"], facts["minimum"]
         refused = self._refused(facts["refusals"])
         room = f"{text.number(placed) if placed else 'none'}{': ' if refused else ''}{refused}"
@@ -493,6 +496,9 @@ class _Case:
     def _no_node(self, facts: Facts) -> str | None:
         if any(each.code == "gang_incomplete" for each in self.group.reasons):
             return ""  # explained with the gang
+        return self._next_pod(facts)
+
+    def _next_pod(self, facts: Facts) -> str | None:
         lacks_gpus = any(each.get("resource") == "gpu" for each in facts["refusals"])
         if lacks_gpus and (crowded := self._short_of_gpus(max(1, self._missing()))):
             return crowded
@@ -657,8 +663,10 @@ class _Case:
         return self.facts.least - self._placed()
 
     def _placed(self) -> int:
-        """How many of its pods have a place."""
-        return self.facts.placed + sum(self.facts.bound.values())
+        """How many of its pods have a place, or are promised one."""
+        facts = self.facts
+        moved = facts.evicted - facts.lost  # they are promised a place, and keep the one they had
+        return facts.placed + sum(facts.bound.values()) + sum(facts.promised.values()) - moved
 
 
 def _no_devices_for(devices: int, fraction: Fraction, memory_mib: int) -> str:

@@ -189,6 +189,18 @@ def test_queues_within_their_fair_share_keep_what_they_hold() -> None:
     assert why(cluster)[-1] == "  a/x holds 2 GPUs, within the fair share of queue a."
 
 
+# ---- what decides --------------------------------------------------------------------------------
+
+
+def test_pods_above_the_minimum_are_explained_without_the_gang() -> None:
+    """The minimum of 2 is promised the room of two victims; the third pod waits alone."""
+    cluster = kai.Cluster().queue("q", deserved_gpus=3).node("n1", gpus=4)
+    cluster.running("q/low", pods=2, gpus=1, node="n1", priority=50)
+    cluster.running("q/stays", gpus=2, node="n1", priority=90)
+    cluster.pending("q/p", pods=3, gpus=1, min_member=2, priority=75)
+    assert why(cluster)[0] == "  It needs 1 GPU on one node; no GPU is free after this cycle."
+
+
 def test_facts_are_plain_data() -> None:
     plan = kai.Scheduler().plan(full().pending("q/p", gpus=1, node_selector={"zone": "a"}))
     [[places]] = plan.situation.places(["q/p"])
