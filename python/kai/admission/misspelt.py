@@ -161,9 +161,16 @@ def is_kais(prefix: str) -> bool:
 _SLICE = re.compile(r"nvidia\.com/mig-([0-9]+c\.)?[0-9]+g\.[0-9]+gb(\.[a-z]+)*")
 _GPUS = frozenset(
     (
-        *("gpu", "gpus", "nvidiagpu", "nvidiagpus", "gpunvidiacom", "gpunvidiacomgpu"),
+        "gpu",
+        "gpus",
+        "nvidiagpu",
+        "nvidiagpus",
+        "gpunvidiacom",
+        "gpunvidiacomgpu",
         "kaischedulergpu",
-        *("kaischedulergpus", "runaigpu", "runaigpus"),
+        "kaischedulergpus",
+        "runaigpu",
+        "runaigpus",
     )
 )
 _OTHER_DEVICES = frozenset(("cgpu", "pgpu", "vgpu"))  # names after the prefix

@@ -121,7 +121,10 @@ def _compared(base: str, variant: str, given: dict[str, Any], warn: Warner) -> C
     chosen = workload(
         "compare",
         "--workload",
-        *(given[each] for each in ("workload", "form", "cluster", "columns")),
+        given["workload"],
+        given["form"],
+        given["cluster"],
+        given["columns"],
     )
 
     from kai.engine import config as configuration

@@ -17,8 +17,17 @@ if TYPE_CHECKING:
 
 # A copy of the names in kai.sim.traces, so that --help does not load NumPy.
 FORMATS = (
-    *("philly", "itp", "openb", "muri", "tiresias", "helios", "acme"),
-    *("swf", "sacct", "csv", "yaml"),
+    "philly",
+    "itp",
+    "openb",
+    "muri",
+    "tiresias",
+    "helios",
+    "acme",
+    "swf",
+    "sacct",
+    "csv",
+    "yaml",
 )
 
 columns_option = click.option(

@@ -20,8 +20,8 @@ from kai.api.visible import visible
 from kai.engine import text
 from kai.engine.answer import Answer
 from kai.engine.cluster import Rejected
-from kai.engine.places import OF_REFUSALS, RESOURCE_NAMES, Places, phrases
-from kai.engine.situation import Amounts, GroupFacts, exact
+from kai.engine.places import OF_REFUSALS, RESOURCE_NAMES, Amounts, Places, phrases
+from kai.engine.situation import GroupFacts, exact
 from kai.engine.values import GroupPlan, Reason
 from kai.errors import NotFoundError
 

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 from kai.api import keys, times
@@ -21,6 +20,7 @@ from kai.engine import text
 
 Facts = Mapping[str, Any]
 Amounts = tuple[tuple[Fraction, int], ...]
+"""Pairs: a number of GPUs, and how many pods or nodes have it or request it; smallest first."""
 
 PASSING = frozenset(
     (
@@ -64,8 +64,8 @@ class Places:
     `shares_claims`: several of them may get the same devices.
 
     `refusals`: of rules that refuse the pod before any node is checked, and `message`: in KAI's
-    words. `possible`: how many nodes
-    could take it; `capacity` and `free`: GPUs of these, and how many nodes have as many.
+    words. `possible`: how many nodes could take it; `capacity` and `free`: GPUs of these, and how
+    many nodes have as many.
     """
 
     first: str
@@ -77,10 +77,6 @@ class Places:
     capacity: Amounts
     free: Amounts
     obstacles: Sequence[Obstacles]
-
-    @cached_property
-    def nodes(self) -> int:
-        return self.possible + sum(each.nodes for each in self.obstacles)
 
     @property
     def others(self) -> list[Obstacles]:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kai.engine.places import Holders, Obstacles, Places
+from kai.engine.places import Amounts, Holders, Obstacles, Places
 from kai.engine.values import GroupPlan, group_plan_of
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 12  # of a table on a page
 _NANO = 10**9
-
-Amounts = tuple[tuple[Fraction, int], ...]
-"""Pairs: a number of GPUs, and how many pods or nodes have it or request it; smallest first."""
 
 
 @dataclass(frozen=True, slots=True)

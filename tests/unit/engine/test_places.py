@@ -204,8 +204,8 @@ def test_pods_above_the_minimum_are_explained_without_the_gang() -> None:
 def test_facts_are_plain_data() -> None:
     plan = kai.Scheduler().plan(full().pending("q/p", gpus=1, node_selector={"zone": "a"}))
     [[places]] = plan.situation.places(["q/p"])
-    assert (places.first, places.pods, places.possible, places.nodes) == ("q/p-0", 1, 0, 1)
     [row] = places.obstacles
+    assert (places.first, places.pods, places.possible, row.nodes) == ("q/p-0", 1, 0, 1)
     assert json.dumps(row.causes, default=dict) == json.dumps(
         [
             {

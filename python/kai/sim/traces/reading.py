@@ -25,8 +25,17 @@ from kai.sim.workload import NodePool, Queue, Workload
 __all__ = ["FORMATS", "read", "read_all", "read_arrivals", "read_cluster", "write_yaml"]
 
 FORMATS = (
-    *("philly", "itp", "openb", "muri", "tiresias", "helios", "acme"),
-    *("swf", "sacct", "csv", "yaml"),
+    "philly",
+    "itp",
+    "openb",
+    "muri",
+    "tiresias",
+    "helios",
+    "acme",
+    "swf",
+    "sacct",
+    "csv",
+    "yaml",
 )
 """The formats that `read` knows; csv is any table, with `columns`."""
 
