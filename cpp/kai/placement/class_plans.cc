@@ -156,6 +156,17 @@ void ClassPlans::FindShares(PodClassId pod_class, ClassPlan* plan) const {
   plan->charges.assign(charges.begin(), charges.end());
 }
 
+std::vector<PodRefusal> ClassPlans::RefusalsOf(PodId pod) const {
+  const PodClassId pod_class = cluster_.pods().pod_class[pod];
+  std::vector<PodRefusal> refusals;
+  for (const std::unique_ptr<PodCheck>& check : rules_.checks) {
+    if (!check->Allows(pod_class) ||
+        (check->IsCheckedEachTime(pod_class) && !check->AllowsNow(pod_class)))
+      refusals.push_back(check->Why(pod));
+  }
+  return refusals;
+}
+
 size_t ClassPlans::HeapBytes() const { return HeapBytesOfAll(listeners_, examples_, plans_); }
 
 }  // namespace kai

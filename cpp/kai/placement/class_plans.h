@@ -93,6 +93,9 @@ class ClassPlans {
   // needs before it can get one (spec 3 P16).
   bool CanNeverRun(PodClassId pod_class) { return Of(pod_class).is_refused; }
 
+  // Of the checks that refuse the pod, now or for ever.
+  std::vector<PodRefusal> RefusalsOf(PodId pod) const;
+
   // Between cycles: these nodes were added, were removed, got another class or offer other
   // resources. An id may belong to no node any more.
   void Look(const absl::flat_hash_set<NodeId>& nodes);

@@ -44,13 +44,8 @@ NoNodeCausePtr Explanations::Of(PodId pod, const OrderedNodes& nodes,
 }
 
 NoNodeCausePtr Explanations::RefusalOf(PodId pod) const {
-  const PodClassId pod_class = cluster_.pods().pod_class[pod];
   NoNodeCause cause;
-  for (const std::unique_ptr<PodCheck>& check : plans_.rules().checks) {
-    if (!check->Allows(pod_class) ||
-        (check->IsCheckedEachTime(pod_class) && !check->AllowsNow(pod_class)))
-      cause.pod.push_back(check->Why(pod));
-  }
+  cause.pod = plans_.RefusalsOf(pod);
   return std::make_shared<const NoNodeCause>(std::move(cause));
 }
 

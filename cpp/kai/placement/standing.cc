@@ -179,15 +179,4 @@ Standing StandingOf(PodClassId pod_class, ClassPlans* plans) {
   return Survey(pod_class, plans).Run();
 }
 
-std::vector<PodRefusal> RefusalsOfPod(PodId pod, const ClassPlans& plans) {
-  const PodClassId pod_class = plans.cluster().pods().pod_class[pod];
-  std::vector<PodRefusal> refusals;
-  for (const std::unique_ptr<PodCheck>& check : plans.rules().checks) {
-    if (!check->Allows(pod_class) ||
-        (check->IsCheckedEachTime(pod_class) && !check->AllowsNow(pod_class)))
-      refusals.push_back(check->Why(pod));
-  }
-  return refusals;
-}
-
 }  // namespace kai

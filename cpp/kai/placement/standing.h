@@ -37,8 +37,6 @@ struct Standing {
 };
 
 Standing StandingOf(PodClassId pod_class, ClassPlans* plans);
-// Of rules that refuse the pod before any node is checked.
-std::vector<PodRefusal> RefusalsOfPod(PodId pod, const ClassPlans& plans);
 
 }  // namespace kai
 

@@ -70,7 +70,7 @@ class Surveyor {
     });
     for (GroupPlaces::Waiting& each : group->classes) {
       each.places = PlacesOfClass(cluster_.pods().pod_class[each.first]);
-      each.refusals = RefusalsOfPod(each.first, plans_);
+      each.refusals = plans_.RefusalsOf(each.first);
     }
   }
 
