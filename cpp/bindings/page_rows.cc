@@ -2,7 +2,9 @@
 
 #include <pybind11/stl.h>
 
+#include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "kai/model/building/numbering.h"
 #include "kai/placement/node_room.h"
+#include "kai/session/alone.h"
 #include "kai/session/digest.h"
 #include "kai/session/gpu_account.h"
 #include "kai/session/group_places.h"
@@ -223,6 +226,51 @@ py::list HolderRows(const Plan& plan, const DecisionTable& decisions, const Conf
     all.append(rows);
   }
   return all;
+}
+
+py::list PossibleNodeRows(const Plan& plan, const DecisionTable& decisions, const Config& config,
+                          const std::string& name) {
+  const Cluster& cluster = *plan.cluster;
+  const std::vector<PodGroupId> groups = GroupsNamed({name}, cluster);
+  const std::vector<GroupPlaces> places = PlacesOf(plan, decisions, config, groups);
+  py::list rows;
+  if (places.front().classes.empty()) return rows;
+  const GpuAccount account = AccountOf(plan, decisions);
+  for (const NodeId node : places.front().classes.front().places->standing.possible) {
+    const double free = static_cast<double>(account.free_on[node]) / kNanoOfAGpu;
+    rows.append(py::make_tuple(ToPython(cluster.Text(cluster.nodes().name[node])), free,
+                               cluster.nodes().allocatable[node][kGpuSlot.index()]));
+  }
+  return rows;
+}
+
+py::list StartAlone(const Plan& plan, const Config& config, const std::vector<std::string>& names) {
+  py::list rows;
+  for (const PodGroupId group : GroupsNamed(names, *plan.cluster))
+    rows.append(StartsAlone(plan, config, group));
+  return rows;
+}
+
+py::list HoldingRows(const Plan& plan) {
+  const Cluster& cluster = *plan.cluster;
+  const PodColumns& pods = cluster.pods();
+  absl::flat_hash_set<PodId> evicted;
+  for (const Plan::Eviction& each : plan.evictions) evicted.insert(each.pod);
+  std::map<std::pair<std::string_view, std::string>, int64_t> held;
+  for (const PodId pod : pods.name.ids()) {
+    if (!pods.name[pod].valid() || !pods.group[pod].valid() || !pods.node[pod].valid() ||
+        !IsActiveAllocated(pods.status[pod]) || evicted.contains(pod))
+      continue;
+    const int64_t gpus = NanoGpus(GpusOf(pod, cluster));
+    const std::string_view node = cluster.Text(cluster.nodes().name[pods.node[pod]]);
+    if (gpus > 0) held[{node, cluster.PodGroupName(pods.group[pod])}] += gpus;
+  }
+  py::list rows;
+  for (const auto& [place, gpus] : held) {
+    const double devices = static_cast<double>(gpus) / kNanoOfAGpu;
+    rows.append(py::make_tuple(ToPython(place.first), place.second, devices));
+  }
+  return rows;
 }
 
 py::list GroupRows(const Plan& plan, const std::vector<std::string>& names, bool evictions) {

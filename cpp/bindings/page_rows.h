@@ -29,6 +29,16 @@ pybind11::list PlacesRows(const Plan& plan, const DecisionTable& decisions, cons
 // For each group: who holds GPUs on the nodes that could take its pods, and why they stay.
 pybind11::list HolderRows(const Plan& plan, const DecisionTable& decisions, const Config& config,
                           const std::vector<std::string>& names);
+// The nodes that could take the first class of a group's waiting pods if nothing else ran there: name,
+// GPUs that are free after the plan, GPUs in all. Raises KeyError for a name that no group has.
+pybind11::list PossibleNodeRows(const Plan& plan, const DecisionTable& decisions,
+                                const Config& config, const std::string& name);
+// For each group: whether it would start if no other group waited. Raises KeyError for a name that no
+// group has.
+pybind11::list StartAlone(const Plan& plan, const Config& config,
+                          const std::vector<std::string>& names);
+// What the groups that run on hold: node, group, GPUs; by node and group.
+pybind11::list HoldingRows(const Plan& plan);
 // Leaves out groups that simply run and have no decision or reason, unless they are in `names`;
 // without names, all are included.
 pybind11::list OutlineRows(const Plan& plan, const std::optional<std::vector<std::string>>& names);

@@ -253,6 +253,16 @@ py::list RowsOfHolders(HeldPlan& self, const std::vector<std::string>& names) {
   return self.Look([&](const Plan& plan) { return HolderRows(plan, table, self.config(), names); });
 }
 
+py::list RowsOfPossibleNodes(HeldPlan& self, const std::string& name) {
+  const DecisionTable& table = self.decisions();
+  return self.Look(
+      [&](const Plan& plan) { return PossibleNodeRows(plan, table, self.config(), name); });
+}
+
+py::list StartAloneOf(HeldPlan& self, const std::vector<std::string>& names) {
+  return self.Look([&](const Plan& plan) { return StartAlone(plan, self.config(), names); });
+}
+
 py::tuple MeasuredRowsOf(const Plan& plan, const Aftermath& after) {
   return MeasuredRows(*plan.cluster, after.measured);
 }
@@ -309,6 +319,9 @@ void RegisterPlan(py::module_& module) {
       .def("groups", &RowsOfGroups, py::arg("names"), py::kw_only(), py::arg("evictions"))
       .def("places", &RowsOfPlaces, py::arg("names"))
       .def("holders", &RowsOfHolders, py::arg("names"))
+      .def("possible_nodes", &RowsOfPossibleNodes, py::arg("name"))
+      .def("start_alone", &StartAloneOf, py::arg("names"))
+      .def("holdings", [](HeldPlan& self) { return self.Look(&HoldingRows); })
       .def("outlines", &RowsOfOutlines, py::arg("names"))
       .def("to_json", &HeldPlan::ToJson, py::arg("stamp"))
       .def("with_change", &PlanWith, py::kw_only(), py::arg("config") = nullptr,

@@ -623,6 +623,18 @@ class Plan(metaclass=_Compiled):
         """For each group, who holds GPUs that it could use, and why they are not evicted for it:
         rows of kai.engine.places.Holders. Raises KeyError for an unknown name."""
 
+    def possible_nodes(self, name: str) -> list[tuple[str, float, float]]:
+        """The nodes that could take the first class of the group's waiting pods if nothing else ran
+        there: name, GPUs that are free after the plan, GPUs in all. Raises KeyError for an unknown
+        name."""
+
+    def start_alone(self, names: list[str]) -> list[bool]:
+        """For each group, whether it would start if no other group waited. Raises KeyError for an
+        unknown name."""
+
+    def holdings(self) -> list[tuple[str, str, float]]:
+        """GPUs that groups hold on nodes and keep: node, group, GPUs."""
+
     def names(self) -> tuple[dict[str, str], list[tuple[str, str]]]:
         """The group of each pod, and the groups by the workload that they belong to."""
 

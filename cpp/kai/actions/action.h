@@ -161,6 +161,7 @@ struct CycleView {
   bool plain_search = false;         // search for victims without shortcuts, for comparison
   // False: no group is tried only to find its reasons, and no reasons are computed.
   bool explains = true;
+  PodGroupId alone;  // the only group whose waiting pods are tried; invalid: all groups are
   CycleLog* log = nullptr;
 };
 

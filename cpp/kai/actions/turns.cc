@@ -105,7 +105,12 @@ const std::vector<std::span<const PodGroupId>>& ReadyRuns(const CycleView& cycle
   log.ready_at = cycle.statement->Mark();
   log.ready.clear();
   log.waiting = std::make_shared<const WaitingRuns>(cycle);
-  for (const std::span<const PodGroupId> run : log.waiting->runs()) {
+  for (std::span<const PodGroupId> run : log.waiting->runs()) {
+    if (cycle.alone.valid()) {
+      const auto found = std::ranges::find(run, cycle.alone);
+      if (found == run.end()) continue;
+      run = std::span(found, 1);
+    }
     if (cycle.MayRun(run.front()) && IsCandidate(*cycle.cluster, *cycle.order, run.front(), {}))
       log.ready.push_back(run);
   }

@@ -37,4 +37,19 @@ void QueueUsage::Add(PodGroupId group, const QuotaCount& amount) {
   ForSumsOf(group, [&](QuotaCount* sum) { *sum += amount; });
 }
 
+void QueueUsage::LeaveOutWaiting(PodGroupId group) {
+  ++version_;
+  const SubGroupColumns& sets = cluster_.sub_groups();
+  for (const SubGroupId set : cluster_.pod_groups().PodSetsOf(group)) {
+    for (const PodId pod : sets.PodsOf(set)) {
+      if (cluster_.pods().status[pod] != PodStatus::kPending) continue;
+      const QuotaCount amount = cluster_.ClassOf(pod).requested;
+      for (QueueId queue = cluster_.pod_groups().queue[group]; queue.valid();
+           queue = cluster_.queues().parent[queue]) {
+        sums_[queue].requested -= amount;
+      }
+    }
+  }
+}
+
 }  // namespace kai

@@ -30,6 +30,9 @@ class QueueUsage final : public Listener {
   // Adds an amount as if pods of the group held it.
   void Add(PodGroupId group, const QuotaCount& amount);
 
+  // Takes the requests of the group's waiting pods out of the sums.
+  void LeaveOutWaiting(PodGroupId group);
+
   void Applied(const Change& change) override { Count(change, SignOf(change)); }
   void Undone(const Change& change) override { Count(change, -SignOf(change)); }
 

@@ -132,6 +132,15 @@ void ReportZones(const ZoneLedger& zones, const Cluster& cluster, Plan* plan) {
   }
 }
 
+// Takes the requests of the waiting pods of all other groups out of the sums of queues. Invalid:
+// there is no such group, and nothing is taken out.
+void LeaveOutOthers(PodGroupId alone, const Cluster& cluster, QueueUsage* usage) {
+  if (!alone.valid()) return;
+  for (const PodGroupId group : cluster.pod_groups().lists.waiting) {
+    if (group != alone) usage->LeaveOutWaiting(group);
+  }
+}
+
 }  // namespace
 
 absl::Status ClusterIsPlanned() {
@@ -151,13 +160,13 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, CycleTime ti
   Plan plan;
   plan.cluster = cluster;
   plan.now_ns = time.now_ns();
-
   // Declared first: listeners must outlive the statement, whose rollback notifies them.
   std::optional<QueueUsage> usage;
   std::unique_ptr<CycleRooms> rooms = kept == nullptr ? nullptr : std::move(*kept);
   std::unique_ptr<Statement> statement = Statement::Open(cluster.get(), {});
   if (statement == nullptr) return ClusterIsPlanned();
   usage.emplace(*cluster);
+  LeaveOutOthers(options_.alone, *cluster, &*usage);
   const FairShares shares(*cluster, *usage, rules_.fair_shares);
   laps.Lap("fair_share");
 
@@ -198,6 +207,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, CycleTime ti
                   // A search that skips scenarios would leave other traces than KAI's.
                   .plain_search = options_.plain_search || keeps_traces,
                   .explains = options_.explains,
+                  .alone = options_.alone,
                   .log = &log};
   cycle.worklist.keys = keys.raw();
   ReportStart(placer, options_.watch);

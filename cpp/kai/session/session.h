@@ -39,6 +39,8 @@ class Session {
     // False: for callers that read decisions but no reasons. Plans have the same decisions,
     // evictions, timestamps, promises, times and numbers of queues, but no outcomes.
     bool explains = true;
+    // Plans as if no other group had waiting pods: they request nothing, and are not tried.
+    PodGroupId alone = PodGroupId();
     // Called with the cycle after all actions, before the rollback.
     std::function<void(const CycleView&)> inspect = {};
     // Records the scores of nodes for one pod of the cluster (placement/score_sheet.h); null: none.

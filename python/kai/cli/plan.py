@@ -10,7 +10,9 @@ import click
 
 from kai.cli.adding import flag
 from kai.cli.failures import ANSWER_IS_NO
+from kai.cli.fixing import costs_in, fix
 from kai.cli.output import Answer, Answers
+from kai.cli.what_if import WhatIf, compare, what_if_options
 from kai.cli.work import PlanArguments, Warner, planning_options
 from kai.errors import NotFoundError
 
@@ -30,7 +32,10 @@ Examples:
   kai plan nodes.yaml queues.yaml job.yaml
   kubectl get nodes,pods,queues,podgroups -A -o json | kai plan -
   kai plan snapshot.zip --explain vision/train
+  kai plan snapshot.zip --fix vision/train        the smallest change that starts it
   kai plan snapshot.zip --scores vision/train-0   why this node and not another
+  kai plan snapshot.zip --what-if job.yaml        before it is submitted
+  kai plan snapshot.zip --what-if --add-nodes 10 --like gpu-1 --queue vision.quota=12
   kai plan --live --context staging       the next cycle of a live cluster
   kai plan snapshot.zip --json --now 2026-01-01T00:00:00Z | jq .decisions
   kai plan snapshot.zip -o csv > pods.csv a row per pod that starts or leaves
@@ -49,6 +54,20 @@ To take a snapshot of a running KAI (docs/reference/snapshots.md):
 @click.option(
     "--explain", metavar="GROUP", help="Explain why this pod group waits, and print nothing else."
 )
+@click.option(
+    "--fix",
+    "to_fix",
+    metavar="GROUP",
+    help="Find the smallest changes that start this pod group, and print nothing else.",
+)
+@click.option(
+    "--cost",
+    "costs",
+    metavar="KIND=NUMBER",
+    multiple=True,
+    help="With --fix: what a kind of change costs, such as nodes=3; cheap changes come first.",
+)
+@what_if_options
 @flag(
     "--fragmentation",
     help="Also show the idle GPUs that the typical pod cannot use, before and after the plan.",
@@ -63,6 +82,9 @@ To take a snapshot of a running KAI (docs/reference/snapshots.md):
 def command(
     arguments: PlanArguments,
     explain: str | None,
+    to_fix: str | None,
+    costs: tuple[str, ...],
+    what_if: WhatIf,
     fragmentation: bool,
     scores: str | None,
     at_start: bool,
@@ -84,10 +106,21 @@ def command(
     GROUP is the namespace/name of a pod group, of its workload or of one of its
     pods, and POD that of a pod. The namespace may be left out if the name is
     unique.
-    """
-    from kai.engine import report
 
-    _check(arguments, explain, fragmentation, scores, at_start)
+    --fix tries changes and plans the changed cluster, so what it prints starts the
+    group; the exit status is 1 if it finds none. --what-if compares two plans: the
+    exit status is 1 if a submitted pod group would not start, or if the change
+    makes pod groups wait or lose pods.
+    """
+    chosen = [
+        ("--explain", explain is not None),
+        ("--fix", to_fix is not None),
+        ("--what-if", bool(what_if)),
+        ("--scores", scores is not None),
+        ("--fragmentation", fragmentation),
+    ]
+    _check(arguments, chosen, at_start=at_start, costs=bool(costs))
+    cost_of_kinds = costs_in(costs)
     warn = Warner()
     answers, strict = Answers(arguments.form), arguments.strict
     not_found: NotFoundError | None = None
@@ -96,17 +129,15 @@ def command(
     for cluster, made in arguments.plans(warn):
         if trace is not None:
             traced.append((made.input, made.timing))
-        is_page = answers.for_people and explain is None and scores is None
-        if strict or not is_page:  # a page shows them
-            said = made.elsewhere.sentences() if explain and _is_elsewhere(made, explain) else ()
-            warn.of((each for each in made.warnings if each not in said), strict=strict)
-        if not is_page and explain is None:
-            warn(*report.notes(made))
-        if strict:
-            warn.of(made.rejected, strict=strict, prefix="left out: ")
+        is_page = answers.for_people and not any(is_given for _, is_given in chosen[:-1])
+        _warn(warn, made, explain, is_page=is_page, strict=strict)
         try:
             if explain is not None:
                 _explain(made, explain, answers, warn)
+            elif to_fix is not None:
+                fix(made, to_fix, cost_of_kinds, answers, warn)
+            elif what_if:
+                compare(what_if, cluster, made, answers, warn)
             elif scores is not None:
                 answers.write(_scores(made, scores, at_start=at_start, wide=answers.is_wide))
             else:
@@ -123,24 +154,31 @@ def command(
     return warn.status
 
 
+def _warn(warn: Warner, plan: Plan, explain: str | None, *, is_page: bool, strict: bool) -> None:
+    """What a page would show beside the answer, unless it is shown."""
+    from kai.engine import report
+
+    if strict or not is_page:
+        said = plan.elsewhere.sentences() if explain and _is_elsewhere(plan, explain) else ()
+        warn.of((each for each in plan.warnings if each not in said), strict=strict)
+    if not is_page and explain is None:
+        warn(*report.notes(plan))
+    if strict:
+        warn.of(plan.rejected, strict=strict, prefix="left out: ")
+
+
 def _check(
-    arguments: PlanArguments,
-    explain: str | None,
-    fragmentation: bool,
-    scores: str | None,
-    at_start: bool,
+    arguments: PlanArguments, chosen: list[tuple[str, bool]], *, at_start: bool, costs: bool
 ) -> None:
     """Raises click.UsageError for options that exclude one another."""
-    given = {
-        "--explain": explain is not None,
-        "--fragmentation": fragmentation,
-        "--scores": scores is not None,
-    }
-    if len(chosen := [option for option, is_given in given.items() if is_given]) > 1:
-        raise click.UsageError(f"{chosen[0]} and {chosen[1]} exclude each other")
-    if at_start and scores is None:
+    given = [option for option, is_given in chosen if is_given]
+    if len(given) > 1:
+        raise click.UsageError(f"{given[0]} and {given[1]} exclude each other")
+    if at_start and "--scores" not in given:
         raise click.UsageError("--at-start needs --scores POD")
-    if fragmentation and arguments.form == "csv":
+    if costs and "--fix" not in given:
+        raise click.UsageError("--cost needs --fix GROUP")
+    if "--fragmentation" in given and arguments.form == "csv":
         raise click.UsageError("-o csv and --fragmentation exclude each other: a row is a decision")
 
 

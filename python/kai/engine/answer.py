@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from kai.engine.kept import KeptPlan
     from kai.engine.nodes import Nodes
     from kai.engine.order import Order
+    from kai.engine.origin import Origin
     from kai.engine.timing import Phase
 
 _NONE_ELSEWHERE = Elsewhere({})
@@ -59,6 +60,8 @@ class Answer:
     """The waiting pods of other schedulers; for `kai.engine.report`."""
     _compiled: _core.Plan
     _now_ns: int
+    _origin: Origin | None
+    """None: a plan that was pickled."""
 
     def __init__(
         self,
@@ -69,10 +72,12 @@ class Answer:
         rejected: tuple[Rejected, ...] = (),
         warnings: tuple[str, ...] = (),
         elsewhere: Elsewhere = _NONE_ELSEWHERE,
+        origin: Origin | None = None,
     ) -> None:
         vars(self).update(
             _compiled=compiled,
             _now_ns=now_ns,
+            _origin=origin,
             situation=Situation(compiled),
             input=input,
             rejected=rejected,

@@ -21,7 +21,8 @@ import json
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -131,6 +132,7 @@ class Cluster:
         self._later: dict[str, dict[str, _Later]] = {}
         # Keeps the tree, the bytes and the compiled cluster consistent
         self._lock = threading.RLock()
+        self._changes = 0  # how often its objects, its configuration or its time changed
 
     # ---- from and to snapshots -------------------------------------------------------------------
 
@@ -407,6 +409,7 @@ class Cluster:
         """
         rows = usages.rows_of(usage)
         with self._lock:
+            self._changes += 1
             if not self._is_live:
                 self._keep_usage(usages.to_mapping(rows))
             core = self._compiled
@@ -801,6 +804,7 @@ class Cluster:
                 known = tree.get("schedulerParams") or defaults.scheduler_params()
                 tree["schedulerParams"] = json.loads(_dump(known | params))
             self._data = self._compiled = None
+            self._changes += 1
         return self
 
     def at(self, now: datetime | str) -> Cluster:
@@ -809,6 +813,7 @@ class Cluster:
         Raises InvalidInputError if `now` is not a time.
         """
         self._now_ns = times.to_ns(now)
+        self._changes += 1
         return self
 
     # ---- looks -----------------------------------------------------------------------------------
@@ -1187,6 +1192,7 @@ class Cluster:
         self, core: _core.Cluster, kind: str, name: str, data: bytes | None, *, was_there: bool
     ) -> None:
         """Stores a change for the export; None: the object is deleted."""
+        self._changes += 1
         if self._is_live:
             return
         if not core.can_follow():
@@ -1202,6 +1208,27 @@ class Cluster:
         self._reader_rejected = tuple(
             each for each in self._reader_rejected if (each.kind, each.name) != (kind, name)
         )
+
+    @contextmanager
+    def changes_undone(self) -> Iterator[None]:
+        """Undoes what the block changes by `upsert` and `delete`; for planning many changes, each
+        at the cost of what it changes. The cluster must have no earlier changes of this kind."""
+        with self._lock:
+            if self._later:
+                self._parsed()
+            try:
+                yield
+            finally:
+                changed, self._later = self._later, {}
+                for kind, names in changed.items():
+                    for name in names:
+                        before = self._named(kind).get(name)
+                        core = self._core_cluster()
+                        if before is None:
+                            core.delete(kind, name)
+                        else:
+                            core.upsert(_dump({**before, "kind": kind}))
+                self._groups = None
 
     def _writable(self) -> dict[str, Any]:
         self._parsed()
@@ -1225,6 +1252,7 @@ class Cluster:
         Reads everything again for errors that only a file can contain: two objects with one name,
         one without a name.
         """
+        self._changes += 1
         self._data = None
         try:
             for manifest in manifests:

@@ -120,10 +120,10 @@ class PlanDiff:
         return f"<kai.PlanDiff: {self._summary()}>"
 
     def __str__(self) -> str:
-        return text.to_text(self._summary(), self._tables())
+        return text.to_text(self._summary(), self.tables())
 
     def _repr_html_(self) -> str:
-        return text.to_html(self._summary(), self._tables())
+        return text.to_html(self._summary(), self.tables())
 
     def _summary(self) -> str:
         if not self:
@@ -134,7 +134,8 @@ class PlanDiff:
         verb = "differs" if parts[0].startswith("1 ") and len(parts) == 1 else "differ"
         return f"{', '.join(parts)} {verb}"
 
-    def _tables(self) -> list[Table]:
+    def tables(self) -> list[Table]:
+        """Pod groups, pods and queues that differ."""
         groups = [
             (
                 each.name,

@@ -18,16 +18,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kai.engine import explain, report, text
 from kai.engine.answer import Answer
 from kai.engine.arguments import all_in_sentences
 from kai.engine.values import GroupPlan
-from kai.errors import NotFoundError
+from kai.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
     from kai.engine.differences import PlanDiff
+    from kai.engine.fixing.fixes import Fixes, May
     from kai.engine.scores import Moment, Scores
 
 
@@ -70,6 +72,56 @@ class Plan(Answer):
     def find_group(self, name: str) -> GroupPlan:
         """The pod group that `why` explains. Raises NotFoundError as `why` does."""
         return explain.find_group(self, name)
+
+    def fix(
+        self,
+        name: str,
+        *,
+        most: int = 5,
+        costs: Mapping[str, float] | None = None,
+        may: May | None = None,
+    ) -> Fixes:
+        """The smallest changes that start a waiting pod group, the cheapest first.
+
+        Each was proven by a plan of the changed cluster, and says what else that plan does: who is
+        evicted, who waits then. A number is the smallest of its kind that was tried: one unit less
+        does not start the group. Another number may fail, even a larger one.
+
+        `name` as for `why`. `most`: how many answers. `costs` changes what a kind of change costs
+        (`kai.engine.fixing.changes.COSTS`). `may` decides whether the asker may make a change; the
+        other changes are marked for an operator.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().queue("a", gpu_limit=1).node("n1", gpus=4)
+        >>> plan = kai.Scheduler().plan(cluster.pending("a/x", gpus=2))
+        >>> print(plan.fix("a/x", most=1))
+        1 change that starts a/x, proven by a plan of the changed cluster:
+        1. Request 1 GPU for each pod instead of 2.
+           Then it is placed: 1 pod on n1.
+             # the pods of PodGroup a/x
+             spec:
+               containers:
+               - resources:
+                   limits:
+                     nvidia.com/gpu: 1
+
+        Raises NotFoundError as `why`, and InvalidInputError for a plan that was pickled, for a
+        cluster that changed after the plan, and for an unknown kind in `costs`.
+        """
+        from kai.engine.fixing.fixes import fixes_of
+
+        origin = self._origin
+        if origin is None:
+            raise InvalidInputError(
+                "a plan that was pickled has no cluster to change: plan the cluster again"
+            )
+        if origin.cluster._changes != origin.changes:
+            raise InvalidInputError(
+                "the cluster has changed since this plan: plan it again, and call fix of that plan"
+            )
+        group = explain.name_of_group(self, name)
+        found = fixes_of(self, origin, group, most=most, costs=costs)
+        return found if may is None else found.marked(may)
 
     def scores(self, pod: str, *, at: Moment | None = None) -> Scores:
         """Why a pod goes to one node and not to another: the score of each plugin, by node.

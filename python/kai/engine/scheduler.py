@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from kai.engine import config as configuration
 from kai.engine.arguments import all_in_sentences, suggesting, wrong_type
 from kai.engine.cluster import Cluster
 from kai.engine.config import ConfigSource
+from kai.engine.origin import Origin, PlanAfresh
 from kai.engine.plan import Plan
 
 if TYPE_CHECKING:
@@ -127,7 +129,21 @@ class Scheduler:
             rejected=cluster._all_rejected(plan.rejected),
             warnings=tuple(dict.fromkeys((*plan.warnings, *noted))),
             elsewhere=elsewhere,
+            origin=Origin(cluster, cluster._changes, lambda: self._afresh(now_ns)),
         )
+
+    def _afresh(self, now_ns: int) -> PlanAfresh:
+        """A planner with this configuration and without this scheduler's memory."""
+        fresh = copy.copy(self)
+        no_memory: list[str] = []
+
+        def plan(cluster: Cluster, at: str | None = None) -> Plan:
+            if not no_memory:
+                no_memory.append(cluster._memory or fresh.export_memory(cluster))
+            fresh.import_memory(cluster, no_memory[0])
+            return fresh.plan(cluster, now=at or times.to_text(now_ns))
+
+        return plan
 
     # ---- from one cycle to the next --------------------------------------------------------------
 

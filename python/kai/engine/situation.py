@@ -53,6 +53,12 @@ class GroupFacts:
         return sum(number for _, number in self.pods)
 
     @property
+    def with_places(self) -> int:
+        """How many of its pods have a place after the plan, or are promised one."""
+        moved = self.evicted - self.lost  # they are promised a place, and keep the one they had
+        return self.placed + sum(self.bound.values()) + sum(self.promised.values()) - moved
+
+    @property
     def requests(self) -> list[Fraction]:
         """The different requests of waiting pods."""
         return [gpus for gpus, _ in self.waiting]
@@ -166,6 +172,18 @@ class Situation:
             Holders(why, queue, groups, exact(gpus), first, until_ns, runtime_ns)
             for why, queue, groups, gpus, first, until_ns, runtime_ns in rows
         ]
+
+    def possible_nodes(self, name: str) -> list[tuple[str, Fraction, Fraction]]:
+        """The nodes that could take the first class of its waiting pods if nothing else ran there:
+        name, GPUs that are free after the plan, GPUs in all. Raises KeyError for an unknown name.
+        """
+        rows = self._compiled.possible_nodes(name)
+        return [(node, exact(free), exact(size)) for node, free, size in rows]
+
+    @cached_property
+    def holdings(self) -> list[tuple[str, str, Fraction]]:
+        """GPUs that groups hold on nodes and keep: node, group, GPUs."""
+        return [(node, group, exact(gpus)) for node, group, gpus in self._compiled.holdings()]
 
     def group(self, name: str) -> GroupPlan:
         """One group with all reasons."""

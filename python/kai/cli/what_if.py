@@ -1,0 +1,265 @@
+"""``kai plan --what-if``: the plan of a changed cluster beside that of the cluster as it is."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kai.api.naming import naming
+from kai.cli.adding import Command, added
+from kai.cli.failures import ANSWER_IS_NO
+from kai.cli.output import Answer, Answers
+from kai.cli.work import Warner, patiently
+from kai.errors import InvalidInputError, NotFoundError
+
+if TYPE_CHECKING:
+    from kai.engine.cluster import Cluster
+    from kai.engine.differences import PlanDiff
+    from kai.engine.plan import Plan
+
+_QUEUE_FIELDS = {
+    "quota": "deserved_gpus",
+    "limit": "gpu_limit",
+    "cpu.quota": "deserved_cpus",
+    "cpu.limit": "cpu_limit",
+    "memory.quota": "deserved_memory",
+    "memory.limit": "memory_limit",
+    "weight": "weight",
+    "priority": "priority",
+    "parent": "parent",
+}
+"""What `--queue NAME.FIELD=VALUE` may set, by the option of `kai.Cluster.update_queue`."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The changes of the command line. `manifests`: files to submit, "" for none; `queues`: texts
+    such as "vision.quota=12"."""
+
+    manifests: str | None
+    add_nodes: int
+    like: str | None
+    drain: tuple[str, ...]
+    queues: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return self.manifests is not None or bool(self.add_nodes or self.drain or self.queues)
+
+    def check(self) -> None:
+        """Raises click.UsageError for options that lack another one."""
+        if self.add_nodes and not self.like:
+            raise click.UsageError("--add-nodes needs --like NODE: a node to copy")
+        if self.like and not self.add_nodes:
+            raise click.UsageError("--like needs --add-nodes N: how many copies")
+        if self.manifests == "" and not (self.add_nodes or self.drain or self.queues):
+            raise click.UsageError(
+                "--what-if needs a change: FILE (manifests to submit), --add-nodes, --drain or"
+                " --queue"
+            )
+
+    def apply(self, cluster: Cluster) -> Cluster:
+        """The changed cluster, a copy. Raises NotFoundError for an unknown node or queue."""
+        changed = cluster.copy()
+        if self.add_nodes:
+            assert self.like is not None
+            with naming("--like"):
+                changed.add_nodes(self.add_nodes, like=self.like)
+        for each in self.drain:
+            with naming(f"--drain {each}"):
+                changed.drain(*_nodes(cluster, each))
+        for each in self.queues:
+            with naming(f"--queue {each}"):
+                _set_queue(changed, each)
+        if self.manifests:
+            from kai.snapshot import load
+
+            load(self.manifests, into=changed)
+        return changed
+
+
+_OPTIONS = added(
+    click.option(
+        "--what-if",
+        "manifests",
+        metavar="[FILE]",
+        is_flag=False,
+        flag_value="",
+        help="Compare with a changed cluster: manifests to submit, and the options below.",
+    ),
+    click.option(
+        "--add-nodes",
+        metavar="N",
+        type=click.IntRange(1, 100_000),
+        help="What if there were N more nodes: copies of the one that --like names.",
+    ),
+    click.option("--like", metavar="NODE", help="With --add-nodes: the node to copy."),
+    click.option(
+        "--drain",
+        metavar="NODE",
+        multiple=True,
+        help="What if a node were drained, or all nodes with LABEL=VALUE, such as those of a rack.",
+    ),
+    click.option(
+        "--queue",
+        "queues",
+        metavar="NAME.FIELD=VALUE",
+        multiple=True,
+        help="What if a queue had another quota, limit, weight, priority or parent:"
+        " vision.quota=12.",
+    ),
+)
+
+
+def what_if_options(command: Command) -> Command:
+    """Passes a command the argument `what_if`; it is false without a change."""
+
+    @functools.wraps(command)
+    def with_changes(
+        *given: Any,
+        manifests: str | None,
+        add_nodes: int | None,
+        like: str | None,
+        drain: tuple[str, ...],
+        queues: tuple[str, ...],
+        **options: Any,
+    ) -> object:
+        what_if = WhatIf(manifests, add_nodes or 0, like, drain, queues)
+        what_if.check()
+        return command(*given, what_if=what_if, **options)
+
+    made: Any = _OPTIONS(with_changes)
+    return made  # type: ignore[no-any-return]
+
+
+def compare(what: WhatIf, cluster: Cluster, plan: Plan, answers: Answers, warn: Warner) -> None:
+    """Writes the difference. The status is 1 if a submitted group does not start, or if the change
+    makes groups wait, or lose pods, that did not before."""
+    origin = plan._origin
+    assert origin is not None
+    changed = what.apply(cluster)
+    after = patiently("planning", lambda: origin.afresh()(changed))
+    new = [name for name in after.pod_groups if name not in plan.pod_groups]
+    worse = [name for name in _worse(plan.diff(after), after) if name not in new]
+    waits = [name for name in new if not _starts(after, name)]
+    if worse or waits:
+        warn.status = warn.status or ANSWER_IS_NO
+    warn.of((each for each in after.warnings if each not in plan.warnings), strict=False)
+    diff = plan.diff(after)
+    answers.write(_answer(plan, after, diff, new, worse))
+
+
+# ---- the changes ---------------------------------------------------------------------------------
+
+
+def _nodes(cluster: Cluster, given: str) -> list[str]:
+    """The node of this name, or those with the label "key=value", or with that value of any label:
+    a rack."""
+    nodes = {each["metadata"]["name"]: each["metadata"] for each in cluster.objects["nodes"]}
+    if given in nodes:
+        return [given]
+    label, has_value, value = given.partition("=")
+    labels = {name: metadata.get("labels") or {} for name, metadata in nodes.items()}
+    if has_value:
+        found = [name for name, own in labels.items() if own.get(label) == value]
+    else:
+        found = [name for name, own in labels.items() if given in own.values()]
+    if not found:
+        raise NotFoundError(f"no node has the name {given!r}, or a label with that value")
+    return found
+
+
+def _set_queue(cluster: Cluster, given: str) -> None:
+    path, is_given, value = given.partition("=")
+    name, _, field = path.partition(".")
+    while field and field not in _QUEUE_FIELDS:  # names of queues may have dots
+        more, _, field = field.partition(".")
+        name = f"{name}.{more}"
+    if not is_given or not name or field not in _QUEUE_FIELDS:
+        raise InvalidInputError(
+            "give QUEUE.FIELD=VALUE, such as vision.quota=12; fields: " + ", ".join(_QUEUE_FIELDS)
+        )
+    option = _QUEUE_FIELDS[field]
+    amount: Any = value
+    if option == "priority" or option == "weight":
+        try:
+            amount = float(value) if option == "weight" else int(value)
+        except ValueError:
+            raise InvalidInputError(f"{value!r} is not a number") from None
+    elif value in ("", "none", "unlimited", "-1"):
+        amount = None
+    cluster.update_queue(name, **{option: amount})
+
+
+# ---- the answer ----------------------------------------------------------------------------------
+
+
+def _starts(plan: Plan, name: str) -> bool:
+    from kai.engine.fixing.trials import starts_in
+
+    return starts_in(plan, name)
+
+
+def _worse(diff: PlanDiff, after: Plan) -> Iterator[str]:
+    """Groups with more waiting pods than before, or with pods that are evicted now."""
+    evicted = {after.situation.group_of_pod.get(each.name) for each in diff.pods if _evicts(each)}
+    for each in diff.groups:
+        if each.waiting_after > each.waiting_before or each.name in evicted:
+            yield each.name
+
+
+def _evicts(change: Any) -> bool:
+    kinds = [None if each is None else each.kind for each in (change.before, change.after)]
+    return kinds[1] == "evict" and kinds[0] != "evict"
+
+
+def _answer(plan: Plan, after: Plan, diff: PlanDiff, new: list[str], worse: list[str]) -> Answer:
+    def first() -> Iterator[str]:
+        for name in new:
+            yield after.why(name)
+        if not new:
+            yield _summary(diff, worse)
+
+    def data() -> Mapping[str, Any]:
+        submitted = [{**after.pod_groups[name].to_dict(), "name": name} for name in new]
+        return {
+            "input": plan.input,
+            "now": plan.now_text,
+            "submitted": submitted,
+            "worse": worse,
+            "difference": diff.to_dict(),
+        }
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for each in diff.groups:
+            yield {
+                "input": plan.input,
+                "pod_group": each.name,
+                "before": each.before,
+                "after": each.after,
+                "waiting_before": each.waiting_before,
+                "waiting_after": each.waiting_after,
+            }
+
+    return Answer(
+        heading=lambda: f"{plan.input or 'the cluster'} at {plan.now_text}, what if",
+        tables=diff.tables,
+        data=data,
+        rows=rows,
+        columns=("pod_group", "before", "after", "waiting_before", "waiting_after"),
+        first=first,
+    )
+
+
+def _summary(diff: PlanDiff, worse: list[str]) -> str:
+    from kai.engine import text
+
+    if not diff:
+        return "Nothing changes: the next plan is the same."
+    if not worse:
+        return "No pod group waits, or loses pods, that does not without the change."
+    verb = "is" if len(worse) == 1 else "are"
+    return f"{text.count(len(worse), 'pod group')} {verb} worse off: {text.listing(worse, most=5)}."

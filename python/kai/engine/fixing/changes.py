@@ -1,0 +1,121 @@
+"""A change of a cluster that may start a waiting pod group: what it says, what it edits, and the
+command or YAML that makes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kai.api.reading import mapping
+from kai.engine.cluster import Cluster
+
+Edit = Callable[[Cluster], object]
+"""Changes the objects of the cluster that it gets, by `upsert` and `delete`."""
+How = Callable[[], tuple[str, ...]]
+
+COSTS: Mapping[str, float] = {
+    "wait": 0,
+    "pods": 1,
+    "queue": 1,
+    "claim": 1,
+    "selector": 2,
+    "toleration": 2,
+    "topology": 2,
+    "minimum": 3,
+    "priority": 3,
+    "preemptibility": 3,
+    "gpus": 4,
+    "uncordon": 4,
+    "taint": 4,
+    "label": 4,
+    "quota": 5,
+    "limit": 5,
+    "weight": 5,
+    "end": 7,
+    "nodes": 9,
+}
+"""What a change of each kind costs, relative to the others: what its owner can do alone comes
+first, then what an operator decides, then what costs money or the work of others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """What a user must be allowed to do on the API server for a change."""
+
+    verb: str
+    kind: str
+    name: str
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change; changes are equal if they say the same.
+
+    `kind`: a key of `COSTS`. `says`: an order, without a full stop. `how`: returns commands or
+    YAML, a line each. `at`: for a change of time, RFC 3339.
+    """
+
+    kind: str
+    says: str
+    how: How = field(default=tuple, compare=False, repr=False)
+    edit: Edit = field(default=lambda _: None, compare=False, repr=False)
+    rights: tuple[Right, ...] = field(default=(), compare=False)
+    at: str | None = None
+
+
+def commands(*lines: str) -> How:
+    return lambda: lines
+
+
+def patch(resource: str, namespace: str, name: str, body: Mapping[str, Any]) -> How:
+    """A kubectl command that merges `body` into an object."""
+    where = f" -n {namespace}" if namespace else ""
+    text = json.dumps(body, separators=(",", ":"))
+    return commands(f"kubectl patch {resource} {name}{where} --type=merge -p '{text}'")
+
+
+def yaml_of(body: Mapping[str, Any], *, of: str) -> How:
+    """The YAML of a part of an object, after a comment that names the object."""
+
+    def lines() -> tuple[str, ...]:
+        import yaml
+
+        dumped = yaml.safe_dump(dict(body), sort_keys=False, default_flow_style=False)
+        return (f"# {of}", *dumped.splitlines())
+
+    return lines
+
+
+def put(kind: str, manifest: Mapping[str, Any]) -> Edit:
+    """An edit that adds or replaces an object."""
+    return lambda cluster: cluster.upsert({**manifest, "kind": kind})
+
+
+def changed(
+    kind: str, names: Iterable[str], change: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+) -> Edit:
+    """An edit of existing objects: `change` gets each as it is by then and returns the new one, so
+    that several edits of an object add up."""
+    chosen = tuple(names)
+
+    def edit(cluster: Cluster) -> None:
+        for name in chosen:
+            cluster.upsert({**change(cluster._existing(kind, name)), "kind": kind})
+
+    return edit
+
+
+def with_spec(manifest: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
+    """The object with other fields in its `spec`."""
+    return {**manifest, "spec": {**mapping(manifest.get("spec")), **fields}}
+
+
+def with_labels(manifest: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
+    """The object with these labels besides its own."""
+    metadata = mapping(manifest.get("metadata"))
+    own = {**mapping(metadata.get("labels")), **labels}
+    return {**manifest, "metadata": {**metadata, "labels": own}}

@@ -1,0 +1,270 @@
+"""The smallest changes that start a waiting pod group, proven by plans of the changed cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from kai.engine import text
+from kai.engine.cluster import Cluster
+from kai.engine.fixing.changes import COSTS, Change, Right
+from kai.engine.fixing.proposals import ladders
+from kai.engine.fixing.trials import STARTED, Trials, starts_in
+from kai.engine.fixing.waiting import Waiting
+from kai.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from kai.engine.answer import Answer
+    from kai.engine.origin import Origin
+
+MOST_FIXES = 5
+MOST_PLANS = 48
+
+May = Callable[[Right], bool]
+
+
+@dataclass(frozen=True)
+class Fix:
+    """Changes that start a pod group together; without any one of them it would wait.
+
+    `changes`: orders, such as "raise the quota of GPUs of queue a from 2 to 4". `how`: the commands
+    or YAML that make them, a line each. `starts`: its pods by what the plan of the changed cluster
+    does with them. `evicted`: the pods that it evicts and the original plan does not, by group.
+    `then_wait`: groups that would start without the change, and wait with it. `also_start`: other
+    groups that start because of it. `rights`: what the changes need on the API server.
+    `needs_an_operator`: the asker may not make all of them.
+    """
+
+    changes: tuple[str, ...]
+    kinds: tuple[str, ...]
+    how: tuple[str, ...]
+    starts: str
+    evicted: Mapping[str, int]
+    then_wait: tuple[str, ...]
+    also_start: tuple[str, ...]
+    cost: float
+    needs_an_operator: bool
+    rights: tuple[Right, ...]
+    _made: tuple[Change, ...]
+
+    def apply(self, cluster: Cluster) -> Cluster:
+        """A copy of the cluster with the changes; a change of time sets its `now`."""
+        changed = cluster.copy()
+        for change in self._made:
+            change.edit(changed)
+            if change.at:
+                changed.at(change.at)
+        return changed
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "changes": list(self.changes),
+            "kinds": list(self.kinds),
+            "how": list(self.how),
+            "starts": self.starts,
+            "evicted": dict(self.evicted),
+            "then_wait": list(self.then_wait),
+            "also_start": list(self.also_start),
+            "cost": self.cost,
+            "needs_an_operator": self.needs_an_operator,
+        }
+
+    def lines(self) -> list[str]:
+        """What to do, what happens then, and how."""
+        says = " and ".join(self.changes)
+        ask = " (ask an operator)" if self.needs_an_operator else ""
+        found = [f"{says[0].upper()}{says[1:]}{ask}.", f"  {self.starts}"]
+        if self.evicted:
+            groups = text.listing(
+                f"{text.count(pods, 'pod')} of {group}" for group, pods in self.evicted.items()
+            )
+            found.append(f"  Evicted for it: {groups}.")
+        if self.then_wait:
+            found.append(f"  Then these wait: {text.listing(self.then_wait)}.")
+        if self.also_start:
+            found.append(f"  These start too: {text.listing(self.also_start)}.")
+        return [*found, *(f"    {line}" for line in self.how)]
+
+
+@dataclass(frozen=True)
+class Fixes(Sequence[Fix]):
+    """The proven answers of `kai.Plan.fix`, the cheapest first; it prints as a page.
+
+    `plans`: how many plans were made. `is_complete`: all proposals were tried, so that none is
+    missing because of a bound on plans.
+    """
+
+    group: str
+    found: tuple[Fix, ...]
+    plans: int
+    is_complete: bool
+    why_none: str = ""
+    starts_already: bool = False
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.found[index]
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def marked(self, may: May) -> Fixes:
+        """The same; changes that the asker may not make are marked for an operator."""
+        found = (
+            replace(fix, needs_an_operator=not all(map(may, fix.rights))) for fix in self.found
+        )
+        return replace(self, found=tuple(found))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "pod_group": self.group,
+            "fixes": [each.to_dict() for each in self.found],
+            "plans": self.plans,
+            "is_complete": self.is_complete,
+            "why_none": self.why_none,
+        }
+
+    def lines(self) -> list[str]:
+        if not self.found:
+            return [self.why_none]
+        number = text.count(len(self.found), "change")
+        starts = "starts" if len(self.found) == 1 else "each start"
+        lines = [f"{number} that {starts} {self.group}, proven by a plan of the changed cluster:"]
+        for place, fix in enumerate(self.found, 1):
+            first, *rest = fix.lines()
+            lines += [f"{place}. {first}", *(f" {line}" for line in rest)]
+        return lines
+
+
+def fixes_of(
+    plan: Answer,
+    origin: Origin,
+    group: str,
+    *,
+    most: int = MOST_FIXES,
+    costs: Mapping[str, float] | None = None,
+) -> Fixes:
+    """At most this many fixes for one pod group of the plan.
+
+    Raises InvalidInputError for an unknown kind in `costs`.
+    """
+    if unknown := sorted(set(costs or {}) - set(COSTS)):
+        raise InvalidInputError(
+            f"there is no kind of change {unknown[0]!r}; there is {', '.join(COSTS)}"
+        )
+    waiting = Waiting(plan, origin.cluster, group)
+    if waiting.group.verdict in STARTED:
+        why_none = f"{group} does not wait: nothing has to change."
+        return Fixes(group, (), 0, True, why_none, starts_already=True)
+    than = waiting.facts.with_places if starts_in(plan, group) else 0
+    trials = Trials(origin, group, MOST_PLANS, than=than)
+    return _Search(waiting, trials, {**COSTS, **(costs or {})}).run(most)
+
+
+class _Search:
+    def __init__(self, waiting: Waiting, trials: Trials, costs: Mapping[str, float]) -> None:
+        self._waiting, self._trials, self._costs = waiting, trials, costs
+
+    def run(self, most: int) -> Fixes:
+        found: dict[frozenset[str], tuple[Change, ...]] = {}
+        for changes in self._sets():
+            found.setdefault(frozenset(change.says for change in changes), changes)
+            if len(found) == most:
+                break
+        group = self._waiting.name
+        fixes = tuple(sorted(map(self._fix, found.values()), key=lambda fix: fix.cost))
+        is_complete = not self._trials.is_spent
+        why_none = "" if fixes else _why_none(group, is_complete)
+        return Fixes(group, fixes, self._trials.count, is_complete, why_none)
+
+    def _sets(self) -> Iterator[tuple[Change, ...]]:
+        """Sets of changes that start the group: single ones, the cheapest kind first, then two."""
+        proposed = ladders(self._waiting, self._costs)
+        alone = False
+        for _, ladder in proposed:
+            smallest = ladder.smallest(lambda change: self._trials.starts([change]))
+            if smallest is not None:
+                alone = True
+                yield (smallest,)
+        if not alone:
+            yield from self._pairs([ladder.make(ladder.values[-1]) for _, ladder in proposed])
+
+    def _pairs(self, firsts: Sequence[Change]) -> Iterator[tuple[Change, ...]]:
+        """Two changes: the second follows from the reasons that are left with the first."""
+        for first in firsts:
+            plan = self._trials.plan_with([first])
+            if plan is None or self._waiting.name not in plan.pod_groups:
+                continue
+            changed = self._trials.cluster_with([first])
+            rest = Waiting(plan, changed, self._waiting.name)
+            for _, ladder in ladders(rest, self._costs):
+                if ladder.make(ladder.values[0]).kind == first.kind:
+                    continue
+                second = ladder.smallest(partial(self._starts_after, first))
+                if second is not None and not self._trials.starts([second]):
+                    yield first, second
+
+    def _starts_after(self, first: Change, second: Change) -> bool:
+        return self._trials.starts([first, second])
+
+    def _fix(self, changes: tuple[Change, ...]) -> Fix:
+        plan, name = self._trials.plan_with(changes), self._waiting.name
+        assert plan is not None
+        evicted, then_wait, also_start = _effects(self._waiting.plan, plan, name)
+        rights = [right for change in changes for right in change.rights]
+        return Fix(
+            changes=tuple(change.says for change in changes),
+            kinds=tuple(change.kind for change in changes),
+            how=tuple(line for change in changes for line in change.how()),
+            starts=_starts(plan, name),
+            evicted=evicted,
+            then_wait=then_wait,
+            also_start=also_start,
+            cost=sum(self._costs[change.kind] for change in changes),
+            needs_an_operator=False,
+            rights=tuple(dict.fromkeys(rights)),
+            _made=changes,
+        )
+
+
+def _why_none(group: str, is_complete: bool) -> str:
+    if is_complete:
+        return f"No single change or pair of changes that kai can try starts {group}."
+    return f"None of the first {MOST_PLANS} changes that kai tried starts {group}."
+
+
+def _starts(plan: Answer, name: str) -> str:
+    """ "It starts now: 2 pods on n1." """
+    from kai.engine.explain import why
+
+    headline = why(plan, name).splitlines()[0]
+    return f"Then it {headline.removeprefix(name).strip()}"
+
+
+def _effects(
+    before: Answer, after: Answer, name: str
+) -> tuple[dict[str, int], tuple[str, ...], tuple[str, ...]]:
+    """Pods that only the later plan evicts without another place, by group; groups that start only
+    before, only after."""
+    kept = {each.pod for each in before.evictions}
+    kept |= {each.pod for each in after.decisions if each.kind == "pipeline"}
+    groups = after.situation.group_of_pod
+    evicted: dict[str, int] = {}
+    for each in after.evictions:
+        if each.pod not in kept and (group := groups.get(each.pod)):
+            evicted[group] = evicted.get(group, 0) + 1
+    placed_before, placed_after = _placed(before), _placed(after)
+    then_wait = sorted(placed_before - placed_after - {name})
+    also_start = sorted(placed_after - placed_before - {name})
+    return evicted, tuple(then_wait), tuple(also_start)
+
+
+def _placed(plan: Answer) -> set[str]:
+    """Groups with a pod that the plan starts, or promises a place."""
+    groups = plan.situation.group_of_pod
+    placed = (each.pod for each in plan.decisions if each.kind != "evict")
+    return {groups[pod] for pod in placed if pod in groups}

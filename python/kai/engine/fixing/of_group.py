@@ -1,0 +1,380 @@
+"""Changes of a waiting group itself: what its pods request, where they may run, and its gang."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from kai.api import defaults, keys, times
+from kai.api.kinds import full_name
+from kai.api.reading import at, labels_of, mapping
+from kai.engine import edits, text
+from kai.engine.cluster import Cluster
+from kai.engine.fixing.changes import (
+    Change,
+    Right,
+    changed,
+    commands,
+    patch,
+    put,
+    with_labels,
+    with_spec,
+    yaml_of,
+)
+from kai.engine.fixing.ladders import Ladder, one, several
+from kai.engine.fixing.waiting import Manifest, Waiting, whole_gpus, with_gpus
+from kai.engine.places import near
+
+_OF_KUBERNETES = "system-"  # priority classes of the cluster's own pods
+_RESOURCE = "podgroups.scheduling.run.ai"
+
+
+def waits(waiting: Waiting) -> Iterator[Ladder]:
+    """Time alone: its preemption delay ends, or a minimum run time that protects others."""
+    moments = [str(reason.facts["until"]) for reason in waiting.reasons("preemption_delay")]
+    protected = (each for each in waiting.holders if each.why == "protected")
+    moments += sorted({times.to_text(each.until_ns) for each in protected})
+    moments = [each for each in moments if each > waiting.plan.now_text]
+    if moments:
+        changes = [Change("wait", f"wait until {each}", at=each) for each in moments[:3]]
+        yield several(changes)
+
+
+def pods(waiting: Waiting) -> Iterator[Ladder]:
+    """It has fewer pods than it needs: the scheduling gates of those that exist, or more pods."""
+    if not any(waiting.reasons("not_ready", "no_pods")):
+        return
+    if gated := [pod for pod in waiting.pods if at(pod, "spec", "schedulingGates")]:
+        says = f"remove the scheduling gates of {text.count(len(gated), 'pod')}"
+        yield one(_of_pods(waiting, "pods", says, lambda pod: with_spec(pod, schedulingGates=[])))
+    missing = {
+        str(each["subgroup"] or ""): each["minimum"] - each["exist"]
+        for reason in waiting.reasons("not_ready")
+        for each in reason.facts["pod_sets"]
+        if each["minimum"] > each["exist"]
+    }
+    if waiting.pods and missing:
+        number = text.count(sum(missing.values()), "more pod")
+        names = " of ".join(("", *(each for each in missing if each)))
+        says = f"create {number}{names} of {waiting.owner}"
+        yield one(Change("pods", says, edit=partial(_create, waiting, missing)))
+
+
+def minimums(waiting: Waiting) -> Iterator[Ladder]:
+    """A smaller gang."""
+    spec = mapping(waiting.manifest.get("spec"))
+    now = spec.get("minMember") or 1
+    if not isinstance(now, int) or now < 2 or spec.get("subGroups"):
+        return
+    found = [each.facts["found"] for each in waiting.reasons("gang_incomplete")]
+    ready = [
+        pods["exist"] - pods["gated"]
+        for each in waiting.reasons("not_ready")
+        for pods in each.facts["pod_sets"]
+    ]
+    placed = now - waiting.missing
+    likely = {placed + waiting.room, *ready, *found, 1}
+    values = sorted({min(each, now - 1) for each in likely if each >= 1}, reverse=True)
+
+    def change(value: float) -> Change:
+        least = int(value)
+        return _of_group(
+            waiting,
+            "minimum",
+            f"let {waiting.owner} start with {text.count(least, 'pod')} instead of {now}",
+            {"minMember": least},
+            {},
+        )
+
+    yield Ladder(values, change, unit=-1, now=now)
+
+
+def priorities(waiting: Waiting) -> Iterator[Ladder]:
+    """A priority class with a higher value; the lowest first."""
+    if not waiting.manifest:
+        return
+    classes = {
+        str(at(each, "metadata", "name")): at(each, "value")
+        for each in waiting.cluster._all("PriorityClass").values()
+    }
+    named = at(waiting.manifest, "spec", "priorityClassName")
+    now = classes.get(named, defaults.PRIORITIES[defaults.TRAIN])
+    higher: dict[int, str] = {}
+    for name, value in sorted(classes.items()):
+        is_higher = isinstance(value, int) and isinstance(now, int) and value > now
+        if is_higher and not name.startswith(_OF_KUBERNETES):
+            higher.setdefault(value, name)
+    if higher:
+        yield several([
+            _of_group(
+                waiting,
+                "priority",
+                f"give {waiting.owner} the priority class {higher[value]} ({value} instead of "
+                f"{now})",
+                {"priorityClassName": higher[value]},
+                {keys.PRIORITY_CLASS_LABEL: higher[value]},
+            )
+            for value in sorted(higher)
+        ])  # fmt: skip
+
+
+def preemptibilities(waiting: Waiting) -> Iterator[Ladder]:
+    """Preemptible groups may use more than the quotas of their queues."""
+    if waiting.manifest and any(waiting.reasons("non_preemptible_over_quota")):
+        value = "preemptible"
+        yield one(
+            _of_group(
+                waiting,
+                "preemptibility",
+                f"make {waiting.owner} preemptible",
+                {"preemptibility": value},
+                {keys.PREEMPTIBILITY_LABEL: value},
+            )
+        )
+
+
+def gpus(waiting: Waiting) -> Iterator[Ladder]:
+    """Fewer GPUs for each pod, or half of one."""
+    each = waiting.each
+    if not each or not waiting.pods or any(whole_gpus(pod) != each for pod in waiting.pods):
+        return
+    frees = {min(math.floor(free), int(each) - 1) for _, free, _ in waiting.nodes}
+    sizes = {min(math.floor(size), int(each) - 1) for _, _, size in waiting.nodes}
+    largest = {math.floor(gpus) for gpus, _ in waiting.plan.situation.capacity}
+    likely = {*frees, *sizes, *(min(size, int(each) - 1) for size in largest), int(each) // 2, 1}
+    values = sorted((value for value in likely if 1 <= value < each), reverse=True)
+
+    def fewer(value: float) -> Change:
+        amounts = {"limits": {keys.NVIDIA_GPU: int(value)}}
+        shown = {"containers": [{"resources": amounts}]}
+        says = f"request {text.count(int(value), 'GPU')} for each pod instead of {each}"
+        return _of_pods(
+            waiting, "gpus", says, lambda pod: with_gpus(pod, int(value)), {"spec": shown}
+        )
+
+    if values:
+        yield Ladder(values, fewer, unit=-1, now=int(each))
+    if each == 1:
+        yield one(_half_a_gpu(waiting))
+
+
+def selectors(waiting: Waiting) -> Iterator[Ladder]:
+    """Labels that its node selector requires, with a value that nodes have, or not at all."""
+    wanted: dict[str, str] = {}
+    there: dict[str, dict[str, int]] = {}
+    for places in waiting.places:
+        for obstacles in places.obstacles:
+            for cause in obstacles.causes:
+                for unmet in cause.get("unmet", ()):
+                    label = unmet["label"]
+                    if unmet["operator"] == "In" and len(unmet["values"]) == 1:
+                        wanted[label] = unmet["values"][0]
+                        there[label] = {row["value"]: row["nodes"] for row in unmet["there"]}
+    selected = [mapping(at(pod, "spec", "nodeSelector")) for pod in waiting.pods]
+    for label, value in wanted.items():
+        if not selected or any(each.get(label) != value for each in selected):
+            continue
+        others = sorted(there[label], key=lambda each: -there[label][each])
+        close = near(value, others)
+        ranked = [*close, *(each for each in others if each not in close)][:3]
+        yield several([
+            *(_selecting(waiting, label, value, each) for each in ranked if each != value),
+            _selecting(waiting, label, value, None),
+        ])  # fmt: skip
+
+
+def tolerations(waiting: Waiting) -> Iterator[Ladder]:
+    """Taints that keep its pods off nodes, tolerated."""
+    seen: dict[tuple[str, ...], None] = {}
+    for places in waiting.places:
+        for obstacles in places.others:
+            causes = [each["cause"] for each in obstacles.causes]
+            if causes == ["untolerated_taints"]:
+                seen[tuple(obstacles.causes[0]["taints"])] = None
+    for taints in seen:
+        added = [_toleration(each) for each in taints]
+        noun = "taint" if len(taints) == 1 else "taints"
+        says = f"tolerate the {noun} {text.listing(taints)} in {waiting.owner}"
+        shown = {"spec": {"tolerations": added}}
+        tolerant = partial(_tolerant, added)
+        if waiting.pods:
+            yield one(_of_pods(waiting, "toleration", says, tolerant, shown))
+
+
+def topologies(waiting: Waiting) -> Iterator[Ladder]:
+    """The required level of its topology constraint, wider step by step, then only preferred."""
+    constraint = mapping(at(waiting.manifest, "spec", "topologyConstraint"))
+    required = constraint.get("requiredTopologyLevel")
+    if not required:
+        return
+    topology = waiting.cluster._find("Topology", str(constraint.get("topology"))) or {}
+    levels = [str(each.get("nodeLabel")) for each in at(topology, "spec", "levels") or ()]
+    wider = levels[: levels.index(required)][::-1] if required in levels else []
+    without = {name: value for name, value in constraint.items() if "required" not in name}
+    weaker = [{**constraint, "requiredTopologyLevel": level} for level in wider]
+    weaker.append({"preferredTopologyLevel": required, **without})
+    says = [f"require one {_short(level)} instead of one {_short(required)}" for level in wider]
+    says.append(f"prefer one {_short(required)} instead of requiring it")
+    yield several([
+        _of_group(waiting, "topology", said, {"topologyConstraint": each}, {}, replaces=True)
+        for said, each in zip(says, weaker, strict=True)
+    ])  # fmt: skip
+
+
+def claims(waiting: Waiting) -> Iterator[Ladder]:
+    """The queue label that KAI wants on a shared resource claim."""
+    for reason in waiting.reasons("resource_claim_not_ready"):
+        for refusal in reason.facts["refusals"]:
+            if refusal.get("problem") not in ("no_queue_label", "wrong_queue_label"):
+                continue
+            name = str(refusal["claim"])
+            full = name if "/" in name else f"{waiting.namespace}/{name}"
+            if waiting.cluster._find("ResourceClaim", full) is not None:
+                yield one(_labelled_claim(waiting, full))
+
+
+def config_maps(waiting: Waiting) -> Iterator[Ladder]:
+    """ConfigMaps that its containers need and that do not exist."""
+    for reason in waiting.reasons("config_map_missing"):
+        for refusal in reason.facts["refusals"]:
+            for name in refusal.get("config_maps", ()):
+                short = str(name).rpartition("/")[2]
+                made = {"metadata": {"name": short, "namespace": waiting.namespace}}
+                yield one(
+                    Change(
+                        "pods",
+                        f"create ConfigMap {waiting.namespace}/{short}",
+                        commands(f"kubectl create configmap {short} -n {waiting.namespace}"),
+                        edit=put("ConfigMap", made),
+                        rights=(Right("create", "ConfigMap", short, waiting.namespace),),
+                    )
+                )
+
+
+# ---- the changes ---------------------------------------------------------------------------------
+
+
+def _of_group(
+    waiting: Waiting,
+    kind: str,
+    says: str,
+    fields: Mapping[str, Any],
+    labels: Mapping[str, str],
+    *,
+    replaces: bool = False,
+) -> Change:
+    """A change of its PodGroup. A workload's PodGroup follows the `labels` of the workload."""
+    if labels and waiting.has_owner:
+        how = yaml_of({"metadata": {"labels": dict(labels)}}, of=waiting.owner)
+    else:
+        body: dict[str, Any] = {"spec": dict(fields)}
+        if replaces:
+            before = mapping(waiting.manifest.get("spec"))
+            body["spec"] = {
+                name: {**dict.fromkeys(mapping(before.get(name))), **value}
+                for name, value in fields.items()
+            }
+        how = patch(_RESOURCE, waiting.namespace, waiting.name.rpartition("/")[2], body)
+    edit = changed("PodGroup", [waiting.name], lambda group: with_spec(group, **fields))
+    return Change(kind, says, how, edit=edit, rights=(waiting.right,))
+
+
+def _of_pods(
+    waiting: Waiting,
+    kind: str,
+    says: str,
+    change: Callable[[Manifest], Manifest],
+    shown: Mapping[str, Any] | None = None,
+) -> Change:
+    """A change of its waiting pods: of the pod template of its workload."""
+    how = yaml_of(shown, of=f"the pods of {waiting.owner}") if shown else commands()
+    edit = changed("Pod", waiting.pod_names, change)
+    return Change(kind, says, how, edit=edit, rights=(waiting.right,))
+
+
+def _half_a_gpu(waiting: Waiting) -> Change:
+    annotations = {keys.GPU_FRACTION_ANNOTATION: "0.5"}
+
+    def half(pod: Manifest) -> Manifest:
+        metadata = mapping(pod.get("metadata"))
+        own = {**mapping(metadata.get("annotations")), **annotations}
+        return {**_without_gpus(pod), "metadata": {**metadata, "annotations": own}}
+
+    shown = {"metadata": {"annotations": annotations}}
+    says = "request half a GPU for each pod instead of 1"
+    return _of_pods(waiting, "gpus", says, half, shown)
+
+
+def _without_gpus(pod: Manifest) -> dict[str, Any]:
+    containers = []
+    for container in at(pod, "spec", "containers") or ():
+        resources = {
+            part: {name: value for name, value in amounts.items() if name != keys.NVIDIA_GPU}
+            if part in ("limits", "requests")
+            else amounts
+            for part, amounts in mapping(container.get("resources")).items()
+        }
+        containers.append({**container, "resources": resources})
+    return with_spec(pod, containers=containers)
+
+
+def _selecting(waiting: Waiting, label: str, value: str, other: str | None) -> Change:
+    def selecting(pod: Manifest) -> Manifest:
+        selector = {**mapping(at(pod, "spec", "nodeSelector"))}
+        selector.pop(label, None)
+        return with_spec(
+            pod, nodeSelector=selector if other is None else {**selector, label: other}
+        )
+
+    if other is None:
+        says = f"drop the node selector {label}={value} of {waiting.owner}"
+    else:
+        says = f"select {label}={other} instead of {value} in {waiting.owner}"
+    shown = {"spec": {"nodeSelector": {label: other}}}
+    return _of_pods(waiting, "selector", says, selecting, shown)
+
+
+def _create(waiting: Waiting, missing: Mapping[str, int], cluster: Cluster) -> None:
+    """Adds pods like its own, by sub-group."""
+    for subgroup, number in missing.items():
+        of_it = [
+            pod for pod in waiting.pods if labels_of(pod).get(keys.SUBGROUP_LABEL, "") == subgroup
+        ]
+        model = (of_it or waiting.pods)[-1]
+        names = cluster._all("Pod")
+        numbers = edits.new_numbers(full_name(model), names)
+        for _ in range(number):
+            made = edits.pod_like(model, next(numbers))
+            label = {keys.SUBGROUP_LABEL: subgroup} if subgroup else {}
+            cluster.upsert({**with_labels(made, label), "kind": "Pod"})
+
+
+def _labelled_claim(waiting: Waiting, full: str) -> Change:
+    labels = {keys.QUEUE_LABEL: waiting.group.queue}
+    namespace, _, name = full.rpartition("/")
+    label = f"{keys.QUEUE_LABEL}={waiting.group.queue}"
+    return Change(
+        "claim",
+        f"label ResourceClaim {full} with its queue, {label}",
+        commands(f"kubectl label resourceclaim {name} -n {namespace} --overwrite {label}"),
+        edit=changed("ResourceClaim", [full], lambda claim: with_labels(claim, labels)),
+        rights=(Right("patch", "ResourceClaim", name, namespace),),
+    )
+
+
+def _tolerant(added: list[dict[str, str]], pod: Manifest) -> Manifest:
+    return with_spec(pod, tolerations=[*(at(pod, "spec", "tolerations") or ()), *added])
+
+
+def _toleration(taint: str) -> dict[str, str]:
+    """ "key=value:Effect", as kubectl prints it."""
+    pair, _, effect = taint.rpartition(":")
+    key, has_value, value = pair.partition("=")
+    made = {"key": key, "operator": "Equal" if has_value else "Exists", "effect": effect}
+    return made | ({"value": value} if has_value else {})
+
+
+def _short(level: str) -> str:
+    return level.rpartition("/")[2]

@@ -1,0 +1,91 @@
+"""Which changes may start a waiting group, by the reasons for which it waits.
+
+Each reason has its interventions: the changes that remove it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from kai.engine.fixing import of_group, of_nodes, of_queues
+from kai.engine.fixing.ladders import Ladder
+from kai.engine.fixing.waiting import Waiting
+
+Family = Callable[[Waiting], Iterator[Ladder]]
+
+_ALLOWED_NODES = ("selector", "toleration", "uncordon", "taint", "label")
+_ROOM = (
+    "wait", *_ALLOWED_NODES, "minimum", "gpus", "priority", "quota", "weight", "end", "nodes",
+)  # fmt: skip
+
+_FAMILIES: Mapping[str, Family] = {
+    "wait": of_group.waits,
+    "pods": of_group.pods,
+    "queue": of_queues.missing_queues,
+    "claim": of_group.claims,
+    "config_map": of_group.config_maps,
+    "selector": of_group.selectors,
+    "toleration": of_group.tolerations,
+    "topology": of_group.topologies,
+    "minimum": of_group.minimums,
+    "priority": of_group.priorities,
+    "preemptibility": of_group.preemptibilities,
+    "gpus": of_group.gpus,
+    "uncordon": of_nodes.uncordoned,
+    "taint": of_nodes.untainted,
+    "label": of_nodes.labels,
+    "quota": of_queues.quotas,
+    "own_quota": of_queues.quotas_of_non_preemptible,
+    "limit": of_queues.limits,
+    "weight": of_queues.weights,
+    "end": of_nodes.ends,
+    "nodes": of_nodes.nodes,
+}
+
+INTERVENTIONS: Mapping[str, tuple[str, ...]] = {
+    "over_limit": ("limit", "minimum", "gpus"),
+    "non_preemptible_over_quota": ("preemptibility", "own_quota", "minimum", "gpus"),
+    "gang_incomplete": _ROOM,
+    "not_enough_gpus": _ROOM,
+    "not_enough_resources": _ROOM,
+    "no_matching_node": _ROOM,
+    "larger_than_any_node": ("gpus", "selector", "toleration", "uncordon", "label"),
+    "topology_too_small": ("topology", *_ROOM),
+    "config_map_missing": ("config_map",),
+    "volume_not_ready": (),
+    "resource_claim_not_ready": ("claim",),
+    "selector_costs_too_much": (),
+    "no_free_devices": ("wait", "priority", "quota", "end", "nodes"),
+    "queue_does_not_exist": ("queue",),
+    "queue_not_leaf": ("queue",),
+    "subgroup_does_not_exist": (),
+    "not_ready": ("pods", "minimum"),
+    "no_pods": ("pods",),
+    "not_considered": ("priority", "quota"),
+    "not_built": (),
+    "completed": (),
+    "preemption_delay": ("wait",),
+    "search_budget_spent": ("priority", "end", "nodes"),
+    "evicted": (),
+    "stale": ("minimum", "nodes"),
+}
+"""For each code of a reason, the families of changes that may remove it. Empty: the cause is
+outside of what a plan can try, such as a volume that another component has to bind."""
+
+
+def ladders(waiting: Waiting, costs: Mapping[str, float]) -> list[tuple[str, Ladder]]:
+    """All ladders for the reasons of a waiting group, the cheapest kind of change first."""
+    names: dict[str, None] = {}
+    for reason in waiting.group.reasons:
+        names.update(dict.fromkeys(INTERVENTIONS[reason.code]))
+    if any(not places.possible for places in waiting.places):
+        names.update(dict.fromkeys((*_ALLOWED_NODES, "gpus")))
+    found = [(name, ladder) for name in names for ladder in _FAMILIES[name](waiting)]
+    return sorted(
+        ((name, ladder) for name, ladder in found if ladder.values),
+        key=lambda row: costs.get(_kind(row[1]), 0),
+    )
+
+
+def _kind(ladder: Ladder) -> str:
+    return ladder.make(ladder.values[0]).kind

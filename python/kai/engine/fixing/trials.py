@@ -1,0 +1,87 @@
+"""Plans of a changed cluster: whether a waiting group starts there, and what else happens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kai.engine.cluster import Cluster
+from kai.engine.fixing.changes import Change
+from kai.errors import KaiError
+
+if TYPE_CHECKING:
+    from kai.engine.answer import Answer
+    from kai.engine.origin import Origin
+
+STARTED = frozenset(("placed", "pipelined", "running"))
+
+
+class Trials:
+    """Tries changes for one group; a set of changes is planned once.
+
+    All are tried on one copy of the cluster, which is changed and changed back: then a plan costs
+    only what differs. `most`: how many plans may be made; `than`: as for `starts_in`.
+    """
+
+    def __init__(self, origin: Origin, group: str, most: int, *, than: int = 0) -> None:
+        self._cluster, self._group = origin.cluster, group
+        self._most, self._than = most, than
+        self._plan = origin.afresh()
+        self._trial = origin.cluster.copy()
+        self._tried: dict[tuple[str, ...], Answer | None] = {}
+
+    @property
+    def count(self) -> int:
+        return len(self._tried)
+
+    @property
+    def is_spent(self) -> bool:
+        return len(self._tried) >= self._most
+
+    def plan_with(self, changes: Sequence[Change]) -> Answer | None:
+        """The plan of the cluster with all these changes, made in this order; None if they cannot
+        be made together, or if no more plans may be made."""
+        key = tuple(change.says for change in changes)
+        if key not in self._tried:
+            if self.is_spent:
+                return None
+            self._tried[key] = self._planned(changes)
+        return self._tried[key]
+
+    def starts(self, changes: Sequence[Change]) -> bool:
+        plan = self.plan_with(changes)
+        return plan is not None and starts_in(plan, self._group, than=self._than)
+
+    def cluster_with(self, changes: Sequence[Change]) -> Cluster:
+        """A copy of the cluster with these changes. Raises KaiError if they cannot be made
+        together."""
+        changed = self._cluster.copy()
+        for change in changes:
+            change.edit(changed)
+        return changed
+
+    def _planned(self, changes: Sequence[Change]) -> Answer | None:
+        at = max((change.at for change in changes if change.at), default=None)
+        with self._trial.changes_undone():
+            try:
+                for change in changes:
+                    change.edit(self._trial)
+            except KaiError:
+                return None
+            plan: Answer = self._plan(self._trial, at)
+            return plan
+
+
+def starts_in(plan: Answer, group: str, *, than: int = 0) -> bool:
+    """Whether all pods that the group needs are placed, or promised places that others leave, and
+    more pods than this number."""
+    try:
+        [(found, facts)] = plan.situation.groups([group])
+    except KeyError:  # the change left it out
+        return False
+    if found.verdict in STARTED:
+        return True
+    if found.verdict != "partly_placed":
+        return False
+    # Some wait; those that it needs may have places.
+    return facts.with_places >= facts.least and facts.with_places > than

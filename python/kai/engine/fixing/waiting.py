@@ -1,0 +1,175 @@
+"""A pod group that waits: its objects, the facts of a plan about it, and its sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from kai.api import keys
+from kai.api.kinds import full_name
+from kai.api.reading import at, mapping
+from kai.engine.cluster import Cluster
+from kai.engine.fixing.changes import Right
+from kai.engine.places import Holders, Places
+from kai.engine.situation import GroupFacts, exact
+from kai.engine.values import GroupPlan, Reason
+
+if TYPE_CHECKING:
+    from kai.engine.answer import Answer
+
+Manifest = Mapping[str, Any]
+
+
+class Waiting:
+    """One waiting group of a plan. `cluster`: the objects that were planned."""
+
+    def __init__(self, plan: Answer, cluster: Cluster, name: str) -> None:
+        self.plan, self.cluster, self.name = plan, cluster, name
+        self.situation = plan.situation
+        [found] = self.situation.groups([name])
+        self.group: GroupPlan = found[0]
+        self.facts: GroupFacts = found[1]
+
+    @cached_property
+    def places(self) -> list[Places]:
+        return self.situation.places([self.name])[0]
+
+    @cached_property
+    def holders(self) -> list[Holders]:
+        return self.situation.holders(self.name)
+
+    # ---- its objects -----------------------------------------------------------------------------
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """Its PodGroup; empty if the cluster has no such object."""
+        return self.cluster._find("PodGroup", self.name) or {}
+
+    @cached_property
+    def pod_names(self) -> list[str]:
+        """Of `pods`: "namespace/name"."""
+        return [full_name(pod) for pod in self.pods]
+
+    @cached_property
+    def pods(self) -> list[Manifest]:
+        """Its pods without a node, by name."""
+        every = self.cluster._pods_of(self.name)
+        return [pod for _, pod in sorted(every.items()) if not at(pod, "spec", "nodeName")]
+
+    @property
+    def namespace(self) -> str:
+        return self.name.rpartition("/")[0]
+
+    @cached_property
+    def owner(self) -> str:
+        """What a user edits: "Job a/train", or "PodGroup a/train" if it is all there is."""
+        for each in at(self.manifest, "metadata", "ownerReferences") or ():
+            if isinstance(each, Mapping) and each.get("kind") and each.get("name"):
+                return f"{each['kind']} {self.namespace}/{each['name']}"
+        for pod in self.pods[:1]:
+            for each in at(pod, "metadata", "ownerReferences") or ():
+                if isinstance(each, Mapping) and each.get("controller"):
+                    return f"{each.get('kind')} {self.namespace}/{each.get('name')}"
+        return f"PodGroup {self.name}"
+
+    @property
+    def right(self) -> Right:
+        """To change what a user edits."""
+        kind, _, name = self.owner.partition(" ")
+        return Right("patch", kind, name.rpartition("/")[2], self.namespace)
+
+    @property
+    def has_owner(self) -> bool:
+        return not self.owner.startswith(("PodGroup ", "Pod "))
+
+    # ---- its reasons -----------------------------------------------------------------------------
+
+    def reasons(self, *codes: str) -> Iterator[Reason]:
+        return (each for each in self.group.reasons if each.code in codes)
+
+    @cached_property
+    def codes(self) -> frozenset[str]:
+        return frozenset(each.code for each in self.group.reasons)
+
+    # ---- its sums --------------------------------------------------------------------------------
+
+    @cached_property
+    def missing(self) -> int:
+        """How many more pods need places before it starts; 1 if only pods above its minimum
+        wait."""
+        return max(1, self.facts.least - self.facts.with_places)
+
+    @cached_property
+    def requested(self) -> Fraction:
+        """GPUs of the pods that need places, the smallest first."""
+        total, most = Fraction(0), self.missing
+        for gpus, number in self.facts.waiting:
+            total += gpus * min(number, most)
+            most -= min(number, most)
+        return total
+
+    @cached_property
+    def each(self) -> Fraction | None:
+        """GPUs of each of its waiting pods; None if they differ."""
+        return self.facts.requests[0] if len(self.facts.requests) == 1 else None
+
+    @cached_property
+    def path(self) -> list[str]:
+        """Its queue and those above it, its own first."""
+        return [name for name in self.situation.path_to_root(self.group.queue) if name]
+
+    @cached_property
+    def waited_for(self) -> Fraction:
+        """GPUs that all queues request and do not have."""
+        tops = [name for name, above in self.situation.queue_parents.items() if not above]
+        gpus = [self.plan.queues[name].gpu for name in tops if name in self.plan.queues]
+        wanted = (exact(each.request or 0) - exact(each.allocated or 0) for each in gpus)
+        return sum(wanted, Fraction(0))
+
+    def has(self, queue: str) -> Fraction:
+        """GPUs that the queue has after the plan."""
+        own = self.plan.queues[queue].gpu.allocated or 0
+        return exact(own) + self.situation.gained.get(queue, Fraction(0))
+
+    @cached_property
+    def nodes(self) -> list[tuple[str, Fraction, Fraction]]:
+        """The nodes that could take its pods if nothing else ran there: name, GPUs free after the
+        plan, GPUs in all. Of the first class of its pods."""
+        return self.situation.possible_nodes(self.name)
+
+    @cached_property
+    def room(self) -> int:
+        """How many more of its pods fit on the free GPUs of these nodes."""
+        if not self.each:
+            return 0
+        return sum(int(free // self.each) for _, free, _ in self.nodes)
+
+
+def whole_gpus(pod: Manifest) -> int:
+    """The whole GPUs that a pod requests, of the first container that has any."""
+    for container in at(pod, "spec", "containers") or ():
+        for part in ("limits", "requests"):
+            amount = at(container, "resources", part, keys.NVIDIA_GPU)
+            if amount not in (None, ""):
+                try:
+                    return math.floor(float(amount))
+                except (TypeError, ValueError):
+                    return 0
+    return 0
+
+
+def with_gpus(pod: Manifest, gpus: int) -> dict[str, Any]:
+    """The pod with another number of GPUs in each container that requests any."""
+    spec = dict(mapping(pod.get("spec")))
+    changed: list[Any] = []
+    for container in spec.get("containers") or ():
+        resources = dict(mapping(container.get("resources")))
+        for part in ("limits", "requests"):
+            amounts = mapping(resources.get(part))
+            if keys.NVIDIA_GPU in amounts:
+                resources[part] = {**amounts, keys.NVIDIA_GPU: str(gpus)}
+        changed.append({**container, "resources": resources} if resources else container)
+    return {**pod, "spec": {**spec, "containers": changed}}

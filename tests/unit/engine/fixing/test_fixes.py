@@ -1,0 +1,233 @@
+"""The smallest changes that start a waiting group: each situation has one that a user expects."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+import kai
+from kai.engine.fixing.fixes import Fix
+from kai.engine.fixing.trials import starts_in
+
+NOW = "2026-01-01T12:00:00Z"
+
+
+def plan_of(cluster: kai.Cluster) -> kai.Plan:
+    return kai.Scheduler().plan(cluster, now=NOW)
+
+
+def fixes(cluster: kai.Cluster, group: str, **options: Any) -> dict[str, Fix]:
+    """The fixes with one change, by kind. Each starts the group in a cluster that is read again."""
+    found = plan_of(cluster).fix(group, most=20, **options)
+    for fix in found:
+        changed = kai.Cluster.from_snapshot(fix.apply(cluster).to_snapshot())
+        at = changed.now if "wait" in fix.kinds else NOW
+        assert starts_in(kai.Scheduler().plan(changed, now=at), group), fix.changes
+    return {fix.kinds[0]: fix for fix in found if len(fix.kinds) == 1}
+
+
+def test_a_limit_is_raised_by_what_is_missing() -> None:
+    cluster = kai.Cluster().queue("a", gpu_limit=3).node("n1", gpus=8)
+    cluster.running("a/old", gpus=2, node="n1").pending("a/new", gpus=4)
+    fix = fixes(cluster, "a/new")["limit"]
+    assert fix.changes == ("raise the limit of GPUs of queue a from 3 to 6",)
+    assert fix.how == (
+        "kubectl patch queues.scheduling.run.ai a --type=merge -p "
+        '\'{"spec":{"resources":{"gpu":{"limit":6}}}}\'',
+    )
+
+
+def test_a_limit_of_memory_is_raised_in_whole_gibibytes() -> None:
+    cluster = kai.Cluster().queue("a", memory_limit="8Gi").node("n1", gpus=8)
+    cluster.pending("a/new", gpus=1, memory="9.5Gi")
+    fix = fixes(cluster, "a/new")["limit"]
+    assert fix.changes == (
+        "raise the limit of memory of queue a from 8 GiB of memory to 10 GiB of memory",
+    )
+
+
+def test_a_quota_lets_a_queue_reclaim() -> None:
+    cluster = kai.Cluster().queue("a", deserved_gpus=0).queue("b", deserved_gpus=0)
+    cluster.nodes("n", 2, gpus=4).update_queue("b", weight=8)
+    cluster.running("b/one", pods=4, gpus=1, node="n1").running("b/two", pods=4, gpus=1, node="n2")
+    cluster.pending("a/new", gpus=4)
+    fix = fixes(cluster, "a/new")["quota"]
+    assert fix.changes == ("raise the quota of GPUs of queue a from 0 to 3",)
+    assert fix.evicted == {"b/two": 4}
+
+
+def test_non_preemptible_pods_get_a_quota_or_become_preemptible() -> None:
+    cluster = kai.Cluster().queue("a", deserved_gpus=1).node("n1", gpus=8)
+    cluster.pending("a/new", gpus=4, priority="build")
+    found = fixes(cluster, "a/new")
+    assert found["quota"].changes == ("raise the quota of GPUs of queue a from 1 to 4",)
+    assert found["preemptibility"].changes == ("make Job a/new preemptible",)
+
+
+def test_nodes_are_added_by_the_number_that_is_missing() -> None:
+    cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=4).running("a/old", gpus=4, node="n1")
+    cluster.pending("a/new", pods=4, gpus=4, min_member=4)
+    assert fixes(cluster, "a/new")["nodes"].changes == ("add 3 nodes like n1",)
+
+
+def test_a_gang_may_start_with_fewer_pods() -> None:
+    cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=4)
+    cluster.pending("a/new", pods=4, gpus=4, min_member=4)
+    fix = fixes(cluster, "a/new")["minimum"]
+    assert fix.changes == ("let Job a/new start with 2 pods instead of 4",)
+
+
+def test_pods_may_request_fewer_gpus() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=4).pending("a/new", gpus=6)
+    fix = fixes(cluster, "a/new")["gpus"]
+    assert fix.changes == ("request 4 GPUs for each pod instead of 6",)
+
+
+def test_half_a_gpu_is_offered_where_one_is_not_free() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=1)
+    cluster.running("a/old", gpu_fraction=0.5, gpu_groups=["g"], node="n1")
+    cluster.pending("a/new", gpus=1)
+    fix = fixes(cluster, "a/new")["gpus"]
+    assert fix.changes == ("request half a GPU for each pod instead of 1",)
+
+
+def test_a_priority_class_is_named() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=1).running("a/old", gpus=1, node="n1")
+    cluster.pending("a/new", gpus=1)
+    fix = fixes(cluster, "a/new")["priority"]
+    assert "build-preemptible (75 instead of 50)" in fix.changes[0]
+    assert fix.how[-1].strip() == "priorityClassName: build-preemptible"
+
+
+def test_a_selector_gets_a_value_that_nodes_have() -> None:
+    cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=4, labels={"gpu": "NVIDIA-A100"})
+    cluster.pending("a/new", gpus=4, node_selector={"gpu": "A100"})
+    found = fixes(cluster, "a/new")
+    assert found["selector"].changes == ("select gpu=NVIDIA-A100 instead of A100 in Job a/new",)
+    assert found["label"].changes == ("label node n1 with gpu=A100",)
+
+
+def test_a_taint_is_tolerated_or_removed() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=4, taints=["team=b:NoSchedule"])
+    cluster.pending("a/new", gpus=4)
+    found = fixes(cluster, "a/new")
+    assert found["toleration"].changes == ("tolerate the taint team=b:NoSchedule in Job a/new",)
+    assert found["taint"].how == ("kubectl taint nodes n1 team:NoSchedule-",)
+
+
+def test_as_many_nodes_are_uncordoned_as_needed() -> None:
+    cluster = kai.Cluster().queue("a").nodes("n", 3, gpus=4, cordoned=True)
+    cluster.pending("a/new", pods=2, gpus=4, min_member=2)
+    assert fixes(cluster, "a/new")["uncordon"].how == ("kubectl uncordon n1 n2",)
+
+
+def test_a_required_level_is_relaxed() -> None:
+    cluster = kai.Cluster().queue("a").topology("racks", "zone", "rack")
+    for number in (1, 2):
+        labels = {"zone": "z", "rack": f"r{number}"}
+        cluster.node(f"n{number}", gpus=4, labels=labels)
+    cluster.pending("a/new", pods=2, gpus=4, min_member=2, topology="racks", required_level="rack")
+    fix = fixes(cluster, "a/new")["topology"]
+    assert fix.changes == ("require one zone instead of one rack",)
+
+
+def test_gates_are_removed_and_pods_are_created() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=4)
+    cluster.pending("a/new", pods=1, gpus=1, min_member=2)
+    assert fixes(cluster, "a/new")["pods"].changes == ("create 1 more pod of Job a/new",)
+
+
+def test_a_misspelt_queue_is_named() -> None:
+    cluster = kai.Cluster().queue("vision").node("n1", gpus=1)
+    found = plan_of(cluster.pending("a/new", gpus=1, queue="visoin")).fix("a/new")
+    assert [fix.changes for fix in found] == [
+        ("put Job a/new into queue vision",),
+        ("create queue visoin",),
+    ]
+
+
+def test_pods_that_have_to_end_are_named() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=4)
+    cluster.running("a/big", gpus=3, node="n1").running("a/small", gpus=1, node="n1")
+    cluster.pending("a/new", gpus=1)
+    fix = fixes(cluster, "a/new")["end"]
+    assert fix.changes == ("end the running pods of pod group a/small (1 GPU)",)
+    assert fix.how == ("kubectl delete pods -n a small-0",)
+
+
+def test_time_alone_starts_it_after_a_minimum_run_time() -> None:
+    cluster = kai.Cluster(now=NOW).queue("a", spec={"preemptMinRuntime": "1h"}).node("n1", gpus=1)
+    cluster.running("a/old", gpus=1, node="n1", started="2026-01-01T11:30:00Z")
+    cluster.pending("a/new", gpus=1, priority=90)
+    fix = fixes(cluster, "a/new")["wait"]
+    assert fix.changes == ("wait until 2026-01-01T12:30:00Z",)
+    assert fix.evicted == {"a/old": 1}
+
+
+def test_two_changes_are_found_where_one_does_not_suffice() -> None:
+    cluster = kai.Cluster().queue("a", gpu_limit=1).node("n1", gpus=2, cordoned=True)
+    cluster.pending("a/new", pods=2, gpus=1, min_member=2)
+    found = plan_of(cluster).fix("a/new")
+    assert found
+    assert all(len(fix.changes) == 2 for fix in found)
+    assert {"limit", "uncordon"} in [set(fix.kinds) for fix in found]
+
+
+def test_the_answer_names_who_waits_then() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=1)
+    cluster.pending("a/first", gpus=1).pending("a/second", gpus=1)
+    fix = fixes(cluster, "a/second")["priority"]
+    assert fix.then_wait == ("a/first",)
+    assert "Then these wait: a/first." in "\n".join(fix.lines())
+
+
+def test_costs_decide_the_order() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=4).running("a/old", gpus=4, node="n1")
+    plan = plan_of(cluster.pending("a/new", gpus=4))
+    assert plan.fix("a/new")[0].kinds != ("nodes",)
+    assert plan.fix("a/new", costs={"nodes": 0})[0].kinds == ("nodes",)
+
+
+def test_changes_that_the_asker_may_not_make_are_marked() -> None:
+    cluster = kai.Cluster().queue("a", gpu_limit=1).node("n1", gpus=4).pending("a/new", gpus=2)
+    found = fixes(cluster, "a/new", may=lambda right: right.kind != "Queue")
+    assert found["limit"].needs_an_operator
+    assert not found["gpus"].needs_an_operator
+    assert "(ask an operator)" in found["limit"].lines()[0]
+
+
+def test_a_group_that_starts_needs_nothing() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=4).pending("a/new", gpus=2)
+    found = plan_of(cluster).fix("a/new")
+    assert not found
+    assert str(found) == "a/new does not wait: nothing has to change."
+
+
+def test_the_cluster_is_not_changed() -> None:
+    cluster = kai.Cluster().queue("a", gpu_limit=1).node("n1", gpus=4).pending("a/new", gpus=2)
+    before = cluster.to_snapshot()
+    assert plan_of(cluster).fix("a/new")
+    assert cluster.to_snapshot() == before
+
+
+def test_a_cluster_that_changed_is_refused() -> None:
+    cluster = kai.Cluster().queue("a", gpu_limit=1).node("n1", gpus=4).pending("a/new", gpus=2)
+    plan = plan_of(cluster)
+    cluster.update_queue("a", gpu_limit=2)
+    with pytest.raises(kai.InvalidInputError, match="changed since this plan"):
+        plan.fix("a/new")
+
+
+def test_a_pickled_plan_is_refused() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/new", gpus=2)
+    kept = pickle.loads(pickle.dumps(plan_of(cluster)))
+    with pytest.raises(kai.InvalidInputError, match="pickled"):
+        kept.fix("a/new")
+
+
+def test_an_unknown_kind_of_cost_is_refused() -> None:
+    plan = plan_of(kai.Cluster().queue("a").node("n1", gpus=1).pending("a/new", gpus=2))
+    with pytest.raises(kai.InvalidInputError, match="no kind of change 'quotas'"):
+        plan.fix("a/new", costs={"quotas": 1})
