@@ -68,8 +68,8 @@ def test_without_programs_only_they_and_the_webhooks_are_missing(run: Run) -> No
     def is_needed_without(manifest: dict[str, Any]) -> bool:
         programs = ("Deployment", "PodDisruptionBudget", "Service")
         registrations = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-        of_webhooks = manifest["metadata"]["name"].endswith("kai-admission")
-        return manifest["kind"] not in (*programs, *registrations) and not of_webhooks
+        of_programs = manifest["metadata"]["name"].endswith(("kai-admission", "kai-explain"))
+        return manifest["kind"] not in (*programs, *registrations) and not of_programs
 
     everything = yaml.safe_load_all(run("install").out)
     found = kinds(done.out)
