@@ -417,6 +417,22 @@ def test_few_questions_take_part_in_a_turn_and_the_others_in_the_next_one() -> N
     asyncio.run(scene())
 
 
+def test_a_bug_in_an_explanation_is_raised_to_its_caller_and_not_in_the_planning_thread() -> None:
+    def broken(_: object) -> None:
+        raise KeyError("a bug")
+
+    async def scene() -> None:
+        questions = Questions(lambda: None, lambda: True)
+        asking = asyncio.ensure_future(questions.ask(broken))
+        await asyncio.sleep(0)
+        [question] = questions.take()
+        questions.told([question(None)])  # type: ignore[arg-type]
+        with pytest.raises(KeyError):
+            await asking
+
+    asyncio.run(scene())
+
+
 def test_a_caller_who_has_gone_is_not_answered() -> None:
     async def scene() -> None:
         questions = Questions(lambda: None, lambda: True)

@@ -81,13 +81,13 @@ class Questions:
             self._wake()
 
 
-def _guarded(question: Callable[[Plan], Any]) -> Callable[[Plan], tuple[Any, KaiError | None]]:
-    """An error of a question is an answer: it must not end the planning thread."""
+def _guarded(question: Callable[[Plan], Any]) -> Callable[[Plan], tuple[Any, Exception | None]]:
+    """An error of a question, also a bug, is its answer: it must not end the scheduler."""
 
-    def answer(plan: Plan) -> tuple[Any, KaiError | None]:
+    def answer(plan: Plan) -> tuple[Any, Exception | None]:
         try:
             return question(plan), None
-        except KaiError as error:
+        except Exception as error:
             return None, error
 
     return answer
