@@ -16,8 +16,6 @@ from testcluster.egress import Backend
 
 from kai.install import explaining
 
-ADDRESS = "10.99.0.7"
-"""Of a pod, as the Service knows it; behind it is a process of this machine."""
 RBAC = "rbac.authorization.k8s.io"
 Object = dict[str, Any]
 
@@ -34,7 +32,7 @@ async def served(place: Place, port: int) -> AsyncIterator[None]:
     """The Service leads to the program at this port."""
 
     async def route(address: str) -> Backend | None:
-        if address != f"{ADDRESS}:{explaining.PORT}":
+        if not address.endswith(f":{explaining.PORT}"):
             return None
         return Backend(lambda: asyncio.open_connection("127.0.0.1", port))
 
@@ -51,34 +49,20 @@ async def explain(kubeconfig: Path, name: str) -> Answer:
     return Answer(done.returncode or 0, json.loads(out) if out else {}, err.decode())
 
 
-def service() -> list[Object]:
-    """What `kai install` prints; the endpoints are written here, as there is no pod."""
-    found, *rights = explaining.objects("all", "kai", NAMESPACE)
-    del found["spec"]["selector"]
+def program() -> Object:
+    """A pod that the Service selects; the process of this machine answers for it."""
+    [service, *_] = explaining.objects("all", "kai", NAMESPACE)
+    labels = service["spec"]["selector"]
+    return pod("kai-0", NAMESPACE, 0, labels=labels, nodeName="n1", schedulerName="none")
+
+
+def endpoints(address: str) -> Object:
+    """Written here, because the cluster of tests has no controller for it."""
     metadata = {"name": explaining.SERVICE, "namespace": NAMESPACE}
-    subset = {"addresses": [{"ip": ADDRESS}], "ports": [{"port": explaining.PORT}]}
-    slices = {
-        "apiVersion": "discovery.k8s.io/v1",
-        "kind": "EndpointSlice",
-        "metadata": {
-            **metadata,
-            "labels": {
-                "kubernetes.io/service-name": explaining.SERVICE,
-                "endpointslice.kubernetes.io/managed-by": "test",
-            },
-        },
-        "addressType": "IPv4",
-        "endpoints": [{"addresses": [ADDRESS], "conditions": {"ready": True}}],
-        "ports": [{"name": "", "port": explaining.PORT, "protocol": "TCP"}],
-    }
-    alone = {"endpointslice.kubernetes.io/skip-mirror": "true"}
-    endpoints = {
-        "apiVersion": "v1",
-        "kind": "Endpoints",
-        "metadata": {**metadata, "labels": alone},
-        "subsets": [subset],
-    }
-    return [found, *rights, endpoints, slices]
+    target = {"kind": "Pod", "name": "kai-0", "namespace": NAMESPACE}
+    ports = [{"port": explaining.PORT}]
+    subset = {"addresses": [{"ip": address, "targetRef": target}], "ports": ports}
+    return {"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata, "subsets": [subset]}
 
 
 def may(verb: str, namespace: str) -> list[Object]:
@@ -102,8 +86,9 @@ async def begin(place: Place) -> Path:
     async with place.cluster.client() as api:
         for name in ("team", "other"):
             await api.create_namespace(name)
-    running.apply(place.cluster, *service(), *may("get", "team"))
-    running.apply(place.cluster, queue("top"), queue("a", "top", gpu=1), node("n1", 2))
+    running.apply(place.cluster, *explaining.objects("all", "kai", NAMESPACE), *may("get", "team"))
+    running.apply(place.cluster, queue("top"), queue("a", "top", gpu=2), node("n1", 2))
+    running.apply(place.cluster, program())
     busy = pod("busy", "other", 2, queue="a")
     busy["spec"]["priorityClassName"] = "build"
     running.apply(place.cluster, busy)
@@ -125,6 +110,11 @@ def test_a_user_with_the_rights_of_a_namespace_asks_the_scheduler(
             condition = ("get", "pod", "needs", "-n", "team", "-o", "jsonpath={.status.conditions}")
             until("needs waits", lambda: "Unschedulable" in cluster.kubectl(*condition))
             user = cluster.kubeconfig_of("other")
+            address = ("get", "pod", "kai-0", "-n", NAMESPACE, "-o", "jsonpath={.status.podIP}")
+            running.apply(
+                cluster,
+                endpoints(until("the pod has an IP", lambda: cluster.kubectl(*address))),
+            )
 
             async with served(place, port):
                 found = await explain(user, "team/needs")
