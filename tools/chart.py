@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 import kai
-from kai.install import access, admission, hooks, manifests, running
+from kai.install import access, admission, explaining, hooks, manifests, running
 
 ROOT = Path(__file__).resolve().parent.parent
 CHART = ROOT / "charts/kai-sched"
@@ -63,6 +63,8 @@ def objects() -> dict[str, list[dict[str, Any]]]:
     for topology, names in {"together": [access.ALL], "split": access.ROLES}.items():
         accounts = [*map(name_of, names), webhooks]
         made[f"flow-schemas-{topology}"] = running.flow_schemas(accounts, NAMESPACE)
+    for topology, role in {"together": access.ALL, "split": "scheduler"}.items():
+        made[f"explain-{topology}"] = explaining.objects(role, name_of(role), NAMESPACE)
     made["configuration"] = [running.config_map(NAMESPACE, CONFIG)]
     made["reservations"] = manifests.reservation_objects(HOLDER, RESERVING)
     made["priority-classes"] = manifests.priority_classes()

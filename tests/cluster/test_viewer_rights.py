@@ -1,5 +1,5 @@
-"""The rights of docs/howto/live.md are enough for what this page and docs/howto/shadow.md do, and
-the kinds that the page calls optional are optional."""
+"""The role of `kai install --reader` is enough for what docs/howto/live.md and docs/howto/shadow.md
+do, and the kinds that plans can do without are optional."""
 
 import asyncio
 import json
@@ -16,15 +16,18 @@ import yaml
 from testcluster import Cluster, Kubectl, install, node, pod, running, until
 
 import kai
+from kai.controllers.planning.kinds import NECESSARY
+from kai.install import access
+from kai.live import rights
 
 PAGE = (Path(__file__).parents[2] / "docs/howto/live.md").read_text()
 Object = dict[str, Any]
 
 
 def role() -> Object:
-    """The page's ClusterRole."""
-    [text] = re.findall(r"^```yaml\n(# kai-viewer.yaml\n.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    return dict(yaml.safe_load(text))
+    """The ClusterRole as it is printed."""
+    command = [sys.executable, "-m", "kai", "install", "--reader"]
+    return dict(yaml.safe_load(subprocess.run(command, capture_output=True, check=True).stdout))
 
 
 def commands() -> list[str]:
@@ -53,14 +56,14 @@ def is_ready(cluster: Cluster) -> bool:
 
 @pytest.fixture
 def viewer(cluster: Cluster) -> Iterator[Path]:
-    """The kubeconfig of a user with exactly the rights of the page."""
+    """The kubeconfig of a user with exactly the rights of the role."""
     running.apply(cluster, role())
-    subject = ("--clusterrole=kai-viewer", "--user=other-under-test")
-    cluster.kubectl("create", "clusterrolebinding", "kai-viewer", *subject)
+    subject = ("--clusterrole=kai-reader", "--user=other-under-test")
+    cluster.kubectl("create", "clusterrolebinding", "kai-reader", *subject)
     try:
         yield cluster.kubeconfig_of("other", name="viewer.kubeconfig")
     finally:
-        cluster.kubectl("delete", "clusterrolebinding/kai-viewer", "clusterrole/kai-viewer")
+        cluster.kubectl("delete", "clusterrolebinding/kai-reader", "clusterrole/kai-reader")
 
 
 def run(viewer: Path, folder: Path, line: str) -> tuple[int, str, str]:
@@ -124,8 +127,9 @@ def shadow_log(viewer: Path, folder: Path, *roles: str) -> str:
 def test_the_optional_rights_are_optional(
     cluster: Cluster, namespace: str, kubectl: Kubectl, viewer: Path, tmp_path: Path
 ) -> None:
-    """With only the rules that the page calls necessary: notes and answers."""
-    necessary = {**role(), "rules": role()["rules"][:3]}
+    """With only the rules for the kinds that every plan needs: notes and answers."""
+    rules = access.in_kubernetes(rights.listed(kind) for kind in NECESSARY)
+    necessary = {**role(), "rules": rules}
     cluster.kubectl("replace", "-f", "-", stdin=json.dumps(necessary))
     until("the rights are gone", lambda: not may(cluster, "list", "configmaps"))
     for line in commands():
@@ -146,7 +150,7 @@ def test_the_optional_rights_are_optional(
         assert [each.pod for each in live.plan().decisions] == [f"{namespace}/a"]
     log = shadow_log(viewer, tmp_path)
     assert "some kinds are left out" in log
-    assert "docs/howto/live.md" in log
+    assert "kai install --reader" in log
 
 
 def may(cluster: Cluster, verb: str, resource: str) -> bool:

@@ -55,6 +55,11 @@ admission: admission
 {{- toJson $roles -}}
 {{- end -}}
 
+{{/* Gives text if the program that plans answers /explain. */}}
+{{- define "kai.explains" -}}
+{{- if and .Values.explain.enabled .Values.scheduler.enabled }}yes{{ end -}}
+{{- end -}}
+
 {{/* The files in generated/ with the programs that run, as a JSON list. Without a role there is no program for roles. */}}
 {{- define "kai.files" -}}
 {{- $files := include "kai.roles" . | fromJsonArray -}}
@@ -123,6 +128,10 @@ argument: Kubernetes makes $ of $$ in it, and replaces $(NAMESPACE) as in the De
 {{- $roles := include "kai.roles" .root | fromJsonArray -}}
 {{- if and (eq .role "all") (lt (len $roles) 5) -}}
 {{-   $_ := set $container "args" (concat (list "run") $roles (slice $container.args 2)) -}}
+{{- end -}}
+{{- if and (has .role (list "all" "scheduler")) (not (include "kai.explains" .root)) -}}
+{{-   $_ := set $container "args" (without $container.args "--explain-address" ":8082") -}}
+{{-   $_ := set $container "ports" (list (first $container.ports)) -}}
 {{- end -}}
 {{- $_ := set $container "args" (concat $container.args (include "kai.options" . | fromJsonArray)) -}}
 {{- with $block.resources }}{{ $_ := set $container "resources" . }}{{ end -}}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kai.cli.adding import flag
+from kai.cli.adding import flag, with_default
 from kai.cli.connecting import cluster_options, scheduler_options
 from kai.cli.failures import DONE
 from kai.cli.output import Answer, Answers, output_options
@@ -14,6 +15,7 @@ from kai.cli.work import as_kai_option, patiently, planning_options_in
 
 if TYPE_CHECKING:
     from kai.controllers.planning.options import PlanningOptions
+    from kai.errors import RefusedError
     from kai.live.explaining.pod_layers import PodReport
 
 
@@ -24,6 +26,7 @@ Examples:
   kai explain --live vision/train-0
   kai explain --live train-0 -n vision --context staging
   kai explain --live vision/train-0 --json | jq -r .explanation
+  kai explain --scheduler-url http://localhost:8082 vision/train-0
 \b
 The first sentence, for a pod whose queue has reached its limit:
   It waits for the limit of queue vision: other pods of the queue must end, or
@@ -42,6 +45,17 @@ For a pod group in a file, use: kai plan FILE --explain GROUP
 )
 @flag("--live", help="Read a live cluster; nothing is written.")
 @click.option("-n", "--namespace", metavar="NAME", help="Namespace of the pod, if POD has none.")
+@click.option(
+    "--scheduler-url",
+    metavar="URL",
+    help="Ask the scheduler there, and read nothing: the --explain-address of kai run.",
+)
+@with_default(
+    "--scheduler-namespace",
+    metavar="NAME",
+    default="kai-scheduler",
+    help="Namespace of the scheduler that answers users without the right to list.",
+)
 @output_options
 @click.argument("pod", metavar="POD")
 def command(
@@ -49,6 +63,8 @@ def command(
     form: str,
     live: bool,
     namespace: str | None,
+    scheduler_url: str | None,
+    scheduler_namespace: str,
     kubeconfig: str | None,
     context: str | None,
     **options: Any,
@@ -61,37 +77,114 @@ def command(
     queues, the decision of kai's next cycle, its BindRequest and node, the
     reservation pod of a GPU that it shares, and its events. The command needs
     the rights of `kai plan --live`; without the right to list events it leaves
-    them out. The exit status is 1 if the pod does not exist.
+    them out.
+
+    A user without these rights gets the answer of the running scheduler, from its
+    last plan, if the user may get the pod and the kubeconfig has a token. The
+    exit status is 1 if the pod does not exist.
     """
-    if not live and kubeconfig is None and context is None:
+    if not live and not scheduler_url and kubeconfig is None and context is None:
         raise click.UsageError(
             "name a cluster: --live for the current context; for files use 'kai plan FILE"
             " --explain GROUP'"
         )
     if namespace and "/" in pod:
         raise click.UsageError(f"{pod!r} already has a namespace: leave out --namespace")
-    answers = Answers(form)
     name = f"{namespace}/{pod}" if namespace else pod
-    answers.write(_answer(_read(name, kubeconfig, context, planning_options_in(options))))
+    asked = _Asked(name, kubeconfig, context, scheduler_url or "", scheduler_namespace)
+    Answers(form).write(_explain(asked, planning_options_in(options)))
     return DONE
 
 
-def _read(
-    pod: str, kubeconfig: str | None, context: str | None, options: PlanningOptions
-) -> PodReport:
-    import asyncio
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """`pod`: with or without its namespace. `url`: of the scheduler, or ""."""
 
+    pod: str
+    kubeconfig: str | None
+    context: str | None
+    url: str
+    scheduler_namespace: str
+
+
+def _explain(asked: _Asked, options: PlanningOptions) -> Answer:
+    """From the objects of the cluster or, if this user may not read them, from the scheduler."""
     from kai.api.extras import need_cluster_extra
+    from kai.errors import RefusedError
 
     need_cluster_extra()
+    if asked.url:
+        return _told(_ask(asked), ())
+    try:
+        return _answer(_read(asked, options))
+    except RefusedError as error:
+        if error.status != 403:
+            raise
+        without = error
+    return _told(_ask_instead(asked, without), (f"{without}; the scheduler has answered",))
+
+
+def _read(asked: _Asked, options: PlanningOptions) -> PodReport:
+    import asyncio
+
     from kai.k8s.client import Client
     from kai.live.explaining import pod_facts, pod_layers
 
     async def read() -> pod_facts.PodFacts:
-        async with await Client.connect(kubeconfig, context) as client:
-            return await pod_facts.read(client, options, pod)
+        async with await Client.connect(asked.kubeconfig, asked.context) as client:
+            return await pod_facts.read(client, options, asked.pod)
 
     return pod_layers.report_of(patiently("reading", lambda: asyncio.run(read())))
+
+
+def _ask(asked: _Asked) -> dict[str, Any]:
+    """Raises the errors of `kai.live.asking.ask`."""
+    import asyncio
+
+    from kai.k8s.client import Client
+    from kai.live.asking import ask
+
+    async def question() -> dict[str, Any]:
+        async with await Client.connect(asked.kubeconfig, asked.context) as client:
+            namespace, _, name = asked.pod.rpartition("/")
+            return await ask(
+                client,
+                namespace or client.access.namespace,
+                name,
+                url=asked.url,
+                scheduler_namespace=asked.scheduler_namespace,
+            )
+
+    return patiently("waiting for the scheduler", lambda: asyncio.run(question()))
+
+
+def _ask_instead(asked: _Asked, without: RefusedError) -> dict[str, Any]:
+    """Raises an error with both causes if the scheduler gives no answer either."""
+    from kai.errors import RefusedError, UnreachableError
+
+    try:
+        return _ask(asked)
+    except (RefusedError, UnreachableError) as error:
+        message = f"{without}; nor does the scheduler answer: {error}"
+        raise RefusedError(message, without.status) from None
+
+
+def _told(data: dict[str, Any], notes: tuple[str, ...]) -> Answer:
+    """The answer of a scheduler."""
+    from kai.live.explaining import pod_layers
+
+    name = data.get("pod") or data.get("pod_group")
+    layers = pod_layers.layers_in(data["layers"])
+    said = (*data.get("notes", ()), *notes)
+    return Answer(
+        heading=lambda: f"{name} at {data['now']}",
+        tables=lambda: pod_layers.tables_of(layers),
+        data=lambda: {**data, "notes": list(said)},
+        rows=lambda: ({"input": None, **row} for row in pod_layers.rows_of(layers)),
+        columns=("layer", "name", "value"),
+        first=lambda: [str(data["explanation"])],
+        notes=lambda: [f"Note: {each}." for each in said],
+    )
 
 
 def _answer(report: PodReport) -> Answer:

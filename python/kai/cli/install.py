@@ -20,12 +20,14 @@ Examples:
   kai install --policies objects         no webhooks; the API server checks
   kai install --numa-exporter            with the exporter of NUMA placements
   kai install --json | jq '.items[].kind'
+  kai install --reader | kubectl apply -f -      for kai plan --live and others
 \b
 Without Deployments, start the roles yourself on any machine that reaches the
 cluster: kai run all
 """,
 )
 @flag("--crds-only", help="Print only the six CustomResourceDefinitions.")
+@flag("--reader", help="Print only a ClusterRole that reads: it suffices for --live.")
 @click.option("--namespace", metavar="NAME", help="Namespace of the programs [kai-scheduler].")
 @click.option("--image", metavar="IMAGE", help="Container image of the programs.")
 @flag("--separate", help="One Deployment and its RBAC rights for each role.")
@@ -41,6 +43,7 @@ cluster: kai run all
 @flag("--json", "as_json", help="Print one JSON List instead of YAML.")
 def command(
     crds_only: bool,
+    reader: bool,
     namespace: str | None,
     image: str | None,
     separate: bool,
@@ -62,16 +65,24 @@ def command(
     examples: kubectl accepts queues only if their CRD exists when it starts.
     Applying all manifests again resets the default queue and its parent; other
     queues keep their values.
+
+    `--reader` prints a ClusterRole with the rights of the commands with --live,
+    which only read, and in its first lines how to bind it.
     """
     from kai.install import manifests
 
     named = (namespace is not None, image is not None, config is not None)
-    if crds_only and any(
-        (*named, separate, without_programs, numa_exporter, policies == "objects")
-    ):
+    others = any((*named, separate, without_programs, numa_exporter, policies == "objects"))
+    if crds_only and (others or reader):
         raise click.UsageError(
             "--crds-only allows no other option than --json: CRDs are cluster-wide"
         )
+    if reader:
+        if others:
+            raise click.UsageError(
+                "--reader allows no other option than --json: its ClusterRole depends on none"
+            )
+        return _print_reader(as_json=as_json)
     if without_programs and image is not None:
         raise click.UsageError("--image and --without-programs exclude each other")
     if without_programs and numa_exporter:
@@ -101,6 +112,21 @@ def command(
         click.echo(manifests.to_json(objects))
     else:
         click.echo(manifests.to_yaml(objects), nl=False)
+    return DONE
+
+
+def _print_reader(*, as_json: bool) -> int:
+    """The role, and as a comment of its YAML how to bind it."""
+    from kai.install import manifests
+    from kai.live import rights
+
+    made = rights.reader()
+    if as_json:
+        click.echo(manifests.to_json([made]))
+        return DONE
+    for line in rights.HOW_TO_BIND:
+        click.echo(f"# {line}")
+    click.echo(manifests.to_yaml([made]), nl=False)
     return DONE
 
 

@@ -148,6 +148,12 @@ class _Run(click.Command):
     metavar="HOST:PORT,...",
     help="Serve /metrics, /healthz and /readyz there, and /get-snapshot to this machine.",
 )
+@click.option(
+    "--explain-address",
+    "explain",
+    metavar="HOST:PORT,...",
+    help="Serve /explain/NAMESPACE/POD there, to callers with a token who may get that pod.",
+)
 @with_default("--metrics-namespace", default="kai", help="Prefix of metrics.")
 @click.option(
     "--queue-label-to-metric-label",

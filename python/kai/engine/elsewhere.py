@@ -38,9 +38,9 @@ class Elsewhere:
         found: dict[str, str] = {}
         meant = set()
         for pod in pods:
-            named = text(at(pod, "spec", "schedulerName")) or "default-scheduler"
-            if named == scheduler or not _waits(pod):
+            if not waits_elsewhere(pod, scheduler):
                 continue
+            named = text(at(pod, "spec", "schedulerName")) or "default-scheduler"
             metadata = pod["metadata"]
             name = f"{text(metadata.get('namespace')) or 'default'}/{text(metadata.get('name'))}"
             found[name] = named
@@ -99,6 +99,12 @@ def _is(pods: list[str]) -> str:
     return "is" if len(pods) == 1 else "are"
 
 
+def waits_elsewhere(pod: Manifest, scheduler: str) -> bool:
+    """Whether this pod waits for another scheduler than this one."""
+    named = text(at(pod, "spec", "schedulerName")) or "default-scheduler"
+    return named != scheduler and _waits(pod)
+
+
 def _waits(pod: Manifest) -> bool:
     return (
         not at(pod, "spec", "nodeName")
@@ -123,18 +129,23 @@ _OF_KAI = frozenset(
 )
 
 
-def may_wait_elsewhere(snapshot: bytes) -> bool:
+def may_wait_elsewhere(data: bytes, scheduler: str | None = None) -> bool:
     """Whether some pod of a JSON text may wait for another scheduler; the text is not parsed.
 
-    In the text of a pod its schedulerName comes before its phase, as in that of Kubernetes.
+    `scheduler`: None: the one that the text, a snapshot, names in its parameters. In the text of a
+    pod its schedulerName comes before its phase, as in that of Kubernetes.
     """
+    ours = {(_scheduler_in(data) if scheduler is None else scheduler).encode()}
+    return any(
+        each[1] not in ours and _PHASE.match(data, data.find(b'"phase"', each.end()))
+        for each in _SCHEDULER.finditer(data)
+    )
+
+
+def _scheduler_in(snapshot: bytes) -> str:
     params = snapshot.find(b'"schedulerParams"')
     named = _SCHEDULER.search(snapshot, params) if params >= 0 else None
-    ours = {keys.SCHEDULER_NAME.encode() if named is None else named[1]}
-    return any(
-        each[1] not in ours and _PHASE.match(snapshot, snapshot.find(b'"phase"', each.end()))
-        for each in _SCHEDULER.finditer(snapshot)
-    )
+    return keys.SCHEDULER_NAME if named is None else named[1].decode(errors="replace")
 
 
 _SCHEDULER = re.compile(rb'"schedulerName"\s*:\s*"([^"]*)"')

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -28,17 +28,21 @@ from kai.errors import NotFoundError
 Facts = Mapping[str, Any]
 """The facts of a reason, by name (docs/reference/reasons.md)."""
 
+MayName = Callable[[str], bool]
+"""Whether an explanation may name another pod group, "namespace/name"."""
+
 _NONE = Fraction(0)
 _MOST_HOLDERS = 3
 _WAITING = frozenset(("unschedulable", "not_ready", "partly_placed", "invalid", "pipelined"))
 
 
-def why(plan: Answer, name: str) -> str:
+def why(plan: Answer, name: str, may_name: MayName = lambda group: True) -> str:
     """The full explanation of one pod group, one sentence per line.
 
-    Raises NotFoundError as `find_group`.
+    `may_name`: other groups that it must not name appear as a number and their queue. Raises
+    NotFoundError as `find_group`.
     """
-    [case] = _cases(plan, [name_of_group(plan, name)])
+    [case] = _cases(plan, [name_of_group(plan, name)], may_name)
     lines = [f"{case.group.name} {case.headline()}", *(f"  {s}" for s in case.sentences())]
     return "\n".join(map(visible, lines))
 
@@ -236,10 +240,10 @@ def _sum_of_smallest(amounts: Amounts, most: int) -> Fraction:
 # ---- one group -----------------------------------------------------------------------------------
 
 
-def _cases(plan: Answer, names: list[str]) -> list[_Case]:
+def _cases(plan: Answer, names: list[str], may_name: MayName = lambda group: True) -> list[_Case]:
     account, situation = Account(plan), plan.situation
     parts = zip(situation.groups(names), situation.places(names), strict=True)
-    return [_Case(account, group, facts, places) for (group, facts), places in parts]
+    return [_Case(account, group, facts, places, may_name) for (group, facts), places in parts]
 
 
 class _Case:
@@ -247,8 +251,14 @@ class _Case:
     class by class."""
 
     def __init__(
-        self, account: Account, group: GroupPlan, facts: GroupFacts, places: list[Places]
+        self,
+        account: Account,
+        group: GroupPlan,
+        facts: GroupFacts,
+        places: list[Places],
+        may_name: MayName,
     ) -> None:
+        self.may_name = may_name
         self.plan = account.plan
         self.account = account
         self.situation = account.plan.situation
@@ -338,9 +348,17 @@ class _Case:
                 yield "Its grace period is over."
             else:
                 verb = "makes" if pods == 1 else "make"
-                yield f"{text.count(pods, 'pod')} {verb} room for {for_group}: {action}."
+                named = self._named([for_group])
+                yield f"{text.count(pods, 'pod')} {verb} room for {named}: {action}."
         if any(action == "reclaim" for action, *_ in self.facts.causes):
             yield self._above_share()
+
+    def _named(self, groups: Sequence[str]) -> str:
+        """Other groups by their names or, if it may not name some of them, by their queues."""
+        if all(self.may_name(each) for each in groups):
+            return text.listing(groups, most=3)
+        queues = Counter(each.queue for each, _ in self.situation.groups(groups))
+        return text.listing(text.of_queue(number, queue) for queue, number in queues.items())
 
     def _above_share(self) -> str:
         """The queue with too many GPUs, its own or one above it; "" if the cause was not GPUs."""
@@ -622,7 +640,7 @@ class _Case:
         if not self._may_reclaim():
             held = [each for each in held if each.queue == mine]
         for each in held[:_MOST_HOLDERS]:
-            yield each.sentence(mine)
+            yield each.sentence(mine, named=self.may_name(each.first))
 
     def _may_reclaim(self) -> bool:
         """Whether what it requests would leave its queue within its fair share."""
@@ -643,13 +661,13 @@ class _Case:
         if without:
             its = "its" if len(without) == 1 else "their"
             sentences.append(
-                f"Consolidation does not move {text.listing(without, most=3)}: no controller would "
+                f"Consolidation does not move {self._named(without)}: no controller would "
                 f"create {its} bare pods again."
             )
         if owned:
             owner = "its owner creates" if len(owned) == 1 else "their owners create"
             sentences.append(
-                f"Consolidation does not move {text.listing(owned, most=3)}: {owner} no evicted "
+                f"Consolidation does not move {self._named(owned)}: {owner} no evicted "
                 f"pod again (a Job with backoffLimit 0, or {keys.MOVABLE_ANNOTATION}: false)."
             )
         return " ".join(sentences)

@@ -137,12 +137,15 @@ class Holders:
     until_ns: int
     runtime_ns: int
 
-    def sentence(self, own_queue: str) -> str:
-        """ "b/train holds 2 GPUs and is not preemptible."; "" if nothing protects them."""
+    def sentence(self, own_queue: str, *, named: bool = True) -> str:
+        """ "b/train holds 2 GPUs and is not preemptible."; "" if nothing protects them. `named`:
+        False: with the number of groups and their queue instead of a name."""
         subject, holds, are = self.first, "holds", "is"
+        if not named:
+            subject = text.of_queue(self.groups, self.queue)
         if self.groups > 1:
-            subject = f"{text.number(self.groups)} pod groups of queue {self.queue}"
-            subject += f" ({self.first} and {text.number(self.groups - 1)} more)"
+            subject = text.of_queue(self.groups, self.queue)
+            subject += f" ({self.first} and {text.number(self.groups - 1)} more)" if named else ""
             holds, are = "hold", "are"
         gpus = text.count(self.gpus, "GPU")
         match self.why:
@@ -152,7 +155,8 @@ class Holders:
                 kind = "preempt" if self.queue == own_queue else "reclaim"
                 until = times.to_text(self.until_ns)
                 runtime = duration_text(self.runtime_ns / 1e9)
-                first = f"{self.first} until {until}" if self.groups > 1 else f"until {until}"
+                first = f"{self.first} until {until}" if self.groups > 1 and named else ""
+                first = first or f"until {until}"
                 return (
                     f"{subject} {holds} {gpus} and {are} protected {first} "
                     f"({kind}MinRuntime {runtime})."

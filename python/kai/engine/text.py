@@ -72,6 +72,14 @@ def count(value: float | Fraction, noun: str) -> str:
     return f"{number(value)} {noun if value == 1 else noun + 's'}"
 
 
+def of_queue(groups: int, queue: str) -> str:
+    """
+    >>> of_queue(1, "vision"), of_queue(2, "vision")
+    ('1 pod group of queue vision', '2 pod groups of queue vision')
+    """
+    return f"{count(groups, 'pod group')} of queue {queue}"
+
+
 def size(value: float | None) -> str:
     """Bytes in a suitable binary unit.
 

@@ -256,7 +256,7 @@ def objects(
         ("Role", beside, [rule for rule in rules if rule.reserving]),
     ):
         if chosen:
-            made.append(new_object(kind, where, rules=_rules(chosen)))
+            made.append(new_object(kind, where, rules=in_kubernetes(chosen)))
             made.append(_binding(kind, where, where["name"], metadata))
     if groups_pods:
         added = {"name": f"{cluster_wide}:more-owners"}
@@ -279,7 +279,7 @@ def reservation_account(
     """
     account = {"name": name, "namespace": namespace}
     own = {"name": f"kai-sched:{name}", "namespace": namespace}
-    rules = _rules([Rule("", "pods", ("get", "patch"))])
+    rules = in_kubernetes([Rule("", "pods", ("get", "patch"))])
     return [
         new_object("ServiceAccount", account),
         new_object("Role", own, rules=rules),
@@ -287,8 +287,9 @@ def reservation_account(
     ]
 
 
-def _rules(rules: Iterable[Rule]) -> list[dict[str, Any]]:
-    """Rules in the form of Kubernetes: resources of a group with the same verbs share a rule."""
+def in_kubernetes(rules: Iterable[Rule]) -> list[dict[str, Any]]:
+    """Rules in the form of a role of Kubernetes: resources of a group with the same verbs share
+    a rule."""
     together: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
     for rule in rules:
         together.setdefault((rule.group, rule.verbs, rule.names), []).append(rule.resource)

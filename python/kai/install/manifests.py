@@ -9,7 +9,7 @@ from typing import Any
 
 from kai.api import defaults, keys
 from kai.api.resources import new_object
-from kai.install import access, admission, policies, running
+from kai.install import access, admission, explaining, policies, running
 
 NAMESPACE = "kai-scheduler"
 KAIS_NAMES: Mapping[str, str] = {
@@ -93,6 +93,8 @@ def everything(
         made += [running.config_map(namespace, config)] if config else []
         for role, name in accounts.items():
             made += running.program(role, name, namespace, image, config)
+            if role in explaining.ROLES:
+                made += explaining.objects(role, name, namespace)
     if not webhooks:
         made += policies.objects()
     elif programs:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kai.api.resources import new_object
+from kai.install import explaining
 
 PORT = 8080
 """The port of metrics, probes and snapshots. KAI's programs have metrics there (spec 6 C1), and
@@ -78,23 +79,24 @@ def digest(config: str) -> str:
 def deployment(role: str, name: str, namespace: str, image: str) -> dict[str, Any]:
     """Two replicas of `kai run ROLE`. An update first stops the old pods: versions never mix."""
     labels = {"app.kubernetes.io/name": "kai-sched", "app.kubernetes.io/component": role}
-    made = pods_of(
-        name,
-        namespace,
-        labels,
-        container(
-            image,
-            *("run", role),
-            *("--namespace", "$(NAMESPACE)"),
-            *("--listen-address", f":{PORT}"),
-            *(_of_reservation_pods(image) if role in _BINDS else ()),
-            # Without a limit of CPU time: a throttled program would lose its lease.
-            resources={
-                "requests": {"cpu": "250m", "memory": "512Mi"},
-                "limits": {"memory": "2Gi"},
-            },
-        ),
+    explains = role in explaining.ROLES
+    program = container(
+        image,
+        *("run", role),
+        *("--namespace", "$(NAMESPACE)"),
+        *("--listen-address", f":{PORT}"),
+        *(explaining.ARGUMENTS if explains else ()),
+        *(_of_reservation_pods(image) if role in _BINDS else ()),
+        # Without a limit of CPU time: a throttled program would lose its lease.
+        resources={
+            "requests": {"cpu": "250m", "memory": "512Mi"},
+            "limits": {"memory": "2Gi"},
+        },
     )
+    if explains:
+        port = {"name": explaining.PORT_NAME, "containerPort": explaining.PORT}
+        program["ports"].append(port)
+    made = pods_of(name, namespace, labels, program)
     made["spec"]["strategy"] = {"type": "Recreate"}
     return made
 

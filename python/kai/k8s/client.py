@@ -364,11 +364,12 @@ class Client:
         timeout: float = TIMEOUT_S,
         lane: str = "write",
         kinds: Sequence[str] = (),
+        headers: Mapping[str, str] = _NO_PARAMETERS,
     ) -> tuple[int, bytes]:
         """Sends one request and returns status and body. After a 401 it renews the credentials and
         sends it again.
 
-        `kinds`: as in `read`. Raises UnreachableError if no answer comes.
+        `kinds`: as in `read`. `headers`: further ones. Raises UnreachableError if no answer comes.
         """
         try:
             answer = await self._exchange(
@@ -380,6 +381,7 @@ class Client:
                 timeout=timeout,
                 lane=lane,
                 kinds=kinds,
+                headers=headers,
             )
         except Unanswered as error:
             raise UnreachableError(f"{self._base}: {error}") from None
@@ -397,6 +399,7 @@ class Client:
         lane: str = "write",
         kinds: Sequence[str] = (),
         is_used: bool = True,
+        headers: Mapping[str, str] = _NO_PARAMETERS,
     ) -> Answer:
         """Sends one request. Raises Unanswered, also for an answer 2xx with another body than an
         object of `kinds` (empty: any). `is_used`: its body will be read, so all of it is
@@ -410,6 +413,9 @@ class Client:
         again = True
         while True:
             options = await self._options(content, body is not None)
+            if headers:
+                options["headers"] = CIMultiDict(options["headers"])
+                options["headers"].update(headers)
             generation, used = self._generation, self._credentials.headers
             self.requests += 1
             sent = self.clock.monotonic()
@@ -430,6 +436,18 @@ class Client:
                 again = False
                 continue
             return answer
+
+    async def authorization(self) -> str:
+        """The header Authorization of its requests; "" if it uses a certificate, or no credentials.
+
+        Raises UnreachableError if a plug-in does not give any.
+        """
+        try:
+            options = await self._options("application/json", False)
+        except Unanswered as error:
+            raise UnreachableError(str(error)) from None
+        value: str = options["headers"].get("Authorization", "")
+        return value
 
     def stream(
         self,

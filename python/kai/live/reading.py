@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 FORBIDDEN = frozenset((403, 405))
 """HTTP statuses of objects that may not be read."""
 
+GRANTED_BY = "kai install --reader prints a role with the rights to read a cluster"
+
 NEVER_SKIPPED = frozenset(("Pod", "PodGroup"))
 """Kinds that the grouper must be able to read; it skips other owners that it may not read."""
 
@@ -246,7 +248,7 @@ def missing_rights(client: Client, problems: Iterable[str]) -> RefusedError | No
     if not found:
         return None
     what = ", ".join(each.resource for each in found)
-    message = f"user {found[0].user} may not {found[0].verb} {what}"
+    message = f"user {found[0].user} may not {found[0].verb} {what}; {GRANTED_BY}"
     return RefusedError(f"{client.access.server}: {message}", 403)
 
 

@@ -30,6 +30,7 @@ from kai.engine import text
 from kai.engine.cluster import Cluster
 from kai.errors import KaiError, RefusedError
 from kai.k8s.sinks import DictSink, Sink
+from kai.live.elsewhere import WaitingElsewhere
 from kai.live.reading import Reading, missing_rights
 from kai.live.usage_db import usage_db_of
 from kai.live.usage_fetching import UsageReading
@@ -68,6 +69,8 @@ class View:
         self._nodes = DictSink(keep=_labels)
         sinks = {kind: [*each] for kind, each in (also or {}).items()}
         sinks.setdefault("Node", []).append(self._nodes)
+        self._elsewhere = WaitingElsewhere(options.scheduler_name)
+        sinks.setdefault("Pod", []).append(self._elsewhere)
         self._reading = Reading(client, core.feed, options, self._changed.set, also=sinks)
         self._cluster = Cluster._live(core.cluster, name=name_of(client), objects=self._objects)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kai-view")
@@ -159,6 +162,7 @@ class View:
     def cluster(self) -> Cluster:
         """The cluster that is planned; its only objects are the names and labels of nodes."""
         self._cluster._reader_warnings = tuple(self._warnings())
+        self._cluster._elsewhere = self._elsewhere.found()
         return self._cluster
 
     def summary(self) -> str:

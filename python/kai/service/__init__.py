@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from functools import partial
@@ -138,6 +139,7 @@ async def _run(
     stop: asyncio.Event,
     webhooks: AdmissionOptions | None = None,
 ) -> None:
+    from kai.service.explaining import ExplainServer
     from kai.service.pages import Pages
     from kai.service.service import Service
     from kai.service.shadow import Shadow
@@ -162,13 +164,16 @@ async def _run(
             name = options.metrics_namespace
             running = WithWebhooks(service, connect, webhooks, log.of("admission"), name)
         health = (running.metrics, service.why_unhealthy, running.why_unready)
-        pages = Pages(*health, snapshot, texts)
-        try:
+        async with contextlib.AsyncExitStack() as stack:
+            pages = Pages(*health, snapshot, texts)
+            stack.push_async_callback(pages.stop)
             if options.listen:
                 await pages.start(options.listen)
+            if options.explain and isinstance(service, Service):
+                explaining = ExplainServer(client, options, service.questions)
+                stack.push_async_callback(explaining.stop)
+                await explaining.start(options.explain)
             await running.run(stop)
-        finally:
-            await pages.stop()
 
 
 async def _connected(

@@ -47,10 +47,11 @@ class Options(PlanningOptions):
     compares what its watches have shown with the API server; 0: never. `writers`: the number of
     concurrent requests. `queue_label_to_metric_label`: labels of queues that their metrics get too,
     with the metric label's name; `queue_label_to_default_metric_value`: values for queues without
-    such a label. `volume_seconds`: time limit for the volumes of a pod. `shadow`: nothing is
-    written; decisions are compared with those of the scheduler that runs in the cluster. A decision
-    that it does not take within `shadow_patience` counts as missed, and the result is written to
-    the file `shadow_report` at the end.
+    such a label. `explain`: the address of /explain, for callers with a token. `volume_seconds`:
+    time limit for the volumes of a pod. `shadow`: nothing is written; decisions are compared with
+    those of the scheduler that runs in the cluster. A decision that it does not take within
+    `shadow_patience` counts as missed, and the result is written to the file `shadow_report` at the
+    end.
 
     In the scheduler of a cluster, `policies` need `allow_python_policies`, because a slow policy
     delays every decision, and a failing one ends the run.
@@ -64,6 +65,7 @@ class Options(PlanningOptions):
     eviction: Literal["delete", "evict"] = "delete"
     leader_elect: bool = True
     listen: str | None = None
+    explain: str | None = None
     metrics_namespace: str = "kai"
     queue_label_to_metric_label: dict[str, str] = field(default_factory=dict)
     queue_label_to_default_metric_value: dict[str, str] = field(default_factory=dict)
@@ -118,6 +120,11 @@ class Options(PlanningOptions):
                 )
         if self.shadow and not self.has("scheduler"):
             raise InvalidInputError("a shadow compares decisions: it needs the role scheduler")
+        if self.explain and (self.shadow or not self.has("scheduler")):
+            raise InvalidInputError(
+                "only a scheduler explains its plans: --explain-address needs the role scheduler,"
+                " without --shadow"
+            )
         if self.shadow_report and not self.shadow:
             raise InvalidInputError("only a shadow writes a shadow report: use --shadow")
         if self.shadow_patience <= 0:
@@ -260,6 +267,7 @@ class RunOptions(TypedDict, total=False):
     eviction: Literal["delete", "evict"]
     leader_elect: bool
     listen: str | None
+    explain: str | None
     metrics_namespace: str
     queue_label_to_metric_label: dict[str, str]
     queue_label_to_default_metric_value: dict[str, str]

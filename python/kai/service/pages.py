@@ -1,4 +1,5 @@
-"""The HTTP pages of a running scheduler: /metrics, /healthz, /readyz, /get-snapshot, /shadow.
+"""The HTTP pages of a running scheduler: /metrics, /healthz, /readyz, /get-snapshot, /shadow, and
+their list at /.
 
     pages = Pages(metrics, why_unhealthy, why_unready, snapshot)
     await pages.start("127.0.0.1:8080")
@@ -14,7 +15,8 @@ from __future__ import annotations
 
 import ipaddress
 import ssl
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from html import escape
 from typing import Protocol
 
 from aiohttp import web
@@ -25,6 +27,15 @@ from kai.snapshot.fetching import PATH
 Texts = Mapping[str, tuple[str, Callable[[], str]]]
 """By path, a content type and a function that returns the text."""
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+MEANINGS: Mapping[str, str] = {
+    "/metrics": "numbers in Prometheus' format",
+    "/healthz": "fails if a restart helps",
+    "/readyz": "fails until all kinds were read",
+    PATH: "the input of the next cycle, for kai plan; only for this machine",
+    "/shadow": "kai's decisions compared with those of the other scheduler",
+    "/shadow.json": "the same as JSON",
+}
+"""The pages in the order of the list at /; a process has some of them."""
 
 
 class Numbers(Protocol):
@@ -50,6 +61,7 @@ class Pages:
         self._why_unready = why_unready
         self._snapshot, self._texts = snapshot, texts or {}
         self._runner: web.AppRunner | None = None
+        self._list = ""
         self.port = 0
 
     async def start(self, listen: str) -> None:
@@ -59,13 +71,17 @@ class Pages:
         """
         addresses = addresses_in("--listen-address", listen)
         app = web.Application()
-        app.router.add_get("/metrics", self._metrics_page)
-        app.router.add_get("/healthz", self._health_page)
-        app.router.add_get("/readyz", self._ready_page)
-        if self._snapshot is not None:
-            app.router.add_get(PATH, self._snapshot_page)
-        for path in self._texts:
-            app.router.add_get(path, self._text_page)
+        served = {
+            "/metrics": self._metrics_page,
+            "/healthz": self._health_page,
+            "/readyz": self._ready_page,
+            **({PATH: self._snapshot_page} if self._snapshot is not None else {}),
+            **dict.fromkeys(self._texts, self._text_page),
+        }
+        for path, answer in served.items():
+            app.router.add_get(path, answer)
+        self._list = list_of(path for path in MEANINGS if path in served)
+        app.router.add_get("/", self._list_page)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
         try:
@@ -78,6 +94,9 @@ class Pages:
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
+
+    async def _list_page(self, _: web.Request) -> web.Response:
+        return web.Response(text=self._list, content_type="text/html", charset="utf-8")
 
     async def _metrics_page(self, _: web.Request) -> web.Response:
         body = await self._metrics.page()
@@ -104,6 +123,20 @@ class Pages:
             return web.Response(status=503, text=f"{error}\n")
         named = {"Content-Disposition": "attachment; filename=snapshot.zip"}
         return web.Response(body=data, content_type="application/zip", headers=named)
+
+
+def list_of(paths: Iterable[str]) -> str:
+    """An HTML page with a link to each of these paths. Links are relative: a proxy may serve the
+    page below a path of its own."""
+    links = "".join(
+        f'<li><a href="{path.removeprefix("/")}">{path}</a>: {escape(MEANINGS[path])}</li>'
+        for path in paths
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="color-scheme" content="light dark"><title>kai</title></head>'
+        f"<body><h1>kai</h1><ul>{links}</ul></body></html>"
+    )
 
 
 def addresses_in(option: str, text: str) -> list[tuple[str, int]]:

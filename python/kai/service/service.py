@@ -38,6 +38,7 @@ from kai.live.usage_db import usage_db_of
 from kai.service.carrying_out import CarryingOut
 from kai.service.collecting import Collecting
 from kai.service.comparing import Comparing, Lost
+from kai.service.explaining.questions import Questions
 from kai.service.life import Life, why_unready
 from kai.service.log import Log
 from kai.service.measuring import Measuring, queue_sink
@@ -122,6 +123,7 @@ class Service:
         self._new_usage: Rows | None = None  # not passed to the planning thread yet
         if options.has("scheduler"):
             self._measuring.configured(read_config(options).to_json())
+        self.questions = Questions(self._changed.set, self._may_explain)
         self._events = self._make_events()
         self._watching: dict[str, asyncio.Task[Any]] = {}
         self._read_again: list[tuple[Accepted, bytes | None]] = []
@@ -292,6 +294,9 @@ class Service:
         """Whether it may plan, and has read all that it needs."""
         return self._may_plan() and self._synced >= self._needed
 
+    def _may_explain(self) -> bool:
+        return self._options.has("scheduler") and self._may_act()
+
     def _term(self) -> int:
         return 0 if self._election is None else self._election.transitions
 
@@ -367,6 +372,7 @@ class Service:
             rules=self._reading.take_rules(),
             serves_claims=self._reading.serves_claims,
             usage=self._new_usage,
+            questions=() if ends else self.questions.take(),
             **self._acts.take(may_act=self._may_act()),
         )
         self._new_usage = None
@@ -375,6 +381,7 @@ class Service:
 
     def _apply(self, turn: Turn) -> None:
         now = self._clock.monotonic()
+        self.questions.told(turn.told)
         if turn.synced >= self._needed and not self._synced >= self._needed:
             self._collecting.read_all(now)
             self._log.info("ready")

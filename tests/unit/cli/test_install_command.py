@@ -68,8 +68,8 @@ def test_without_programs_only_they_and_the_webhooks_are_missing(run: Run) -> No
     def is_needed_without(manifest: dict[str, Any]) -> bool:
         programs = ("Deployment", "PodDisruptionBudget", "Service")
         registrations = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-        of_webhooks = manifest["metadata"]["name"].endswith("kai-admission")
-        return manifest["kind"] not in (*programs, *registrations) and not of_webhooks
+        of_programs = manifest["metadata"]["name"].endswith(("kai-admission", "kai-explain"))
+        return manifest["kind"] not in (*programs, *registrations) and not of_programs
 
     everything = yaml.safe_load_all(run("install").out)
     found = kinds(done.out)
@@ -93,6 +93,16 @@ def test_the_numa_exporter_is_optional(run: Run) -> None:
     ]
 
 
+def test_the_role_that_reads_is_printed_alone_with_commands_to_bind_it(run: Run) -> None:
+    done = run("install", "--reader")
+    assert (done.status, done.err) == (0, "")
+    assert kinds(done.out) == ["ClusterRole"]
+    assert "# kubectl create clusterrolebinding kai-reader-ann --clusterrole=kai-reader" in done.out
+    [role] = json.loads(run("install", "--reader", "--json").out)["items"]
+    assert role == yaml.safe_load(done.out)
+    assert role["metadata"]["name"] == "kai-reader"
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -101,6 +111,8 @@ def test_the_numa_exporter_is_optional(run: Run) -> None:
         (["--crds-only", "--without-programs"], "--crds-only allows no other option than --json"),
         (["--without-programs", "--image", "x"], "--image and --without-programs exclude"),
         (["--crds-only", "--image", "x"], "--crds-only allows no other option than --json"),
+        (["--reader", "--crds-only"], "--crds-only allows no other option than --json"),
+        (["--reader", "--namespace", "gpu"], "--reader allows no other option than --json"),
         (["--namespace", "My Team"], "--namespace: 'My Team' is not a valid namespace"),
         (["--namespace", ""], "--namespace: '' is not a valid namespace"),
         (["--image", ""], "--image: '' is not the name of an image"),

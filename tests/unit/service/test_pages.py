@@ -1,6 +1,7 @@
 """/get-snapshot: only for this machine; without a snapshot it answers with a sentence."""
 
 import asyncio
+import re
 import urllib.request
 from collections.abc import Awaitable, Callable
 from urllib.error import HTTPError
@@ -9,15 +10,19 @@ import pytest
 
 import kai
 from kai.service.metrics import Metrics
-from kai.service.pages import Pages, _is_loopback
+from kai.service.pages import Pages, Texts, _is_loopback
 
 
-def fetched(snapshot: Callable[[], Awaitable[bytes]]) -> tuple[int, str, bytes]:
+def fetched(
+    snapshot: Callable[[], Awaitable[bytes]] | None,
+    path: str = "/get-snapshot",
+    texts: Texts | None = None,
+) -> tuple[int, str, bytes]:
     async def main() -> tuple[int, str, bytes]:
-        pages = Pages(Metrics(), str, str, snapshot)
+        pages = Pages(Metrics(), str, str, snapshot, texts)
         await pages.start("127.0.0.1:0")
         try:
-            return await asyncio.to_thread(get, f"http://127.0.0.1:{pages.port}/get-snapshot")
+            return await asyncio.to_thread(get, f"http://127.0.0.1:{pages.port}{path}")
         finally:
             await pages.stop()
 
@@ -46,6 +51,24 @@ def test_an_unreachable_server_is_one_sentence() -> None:
 
     status, _, text = fetched(snapshot)
     assert (status, text) == (503, b"https://10.0.0.1: connection refused\n")
+
+
+def test_the_pages_are_listed() -> None:
+    shadow: Texts = {"/shadow": ("text/html", str), "/shadow.json": ("application/json", str)}
+    status, kind, listed = fetched(None, "/", shadow)
+    assert (status, kind) == (200, "text/html; charset=utf-8")
+    links = re.findall(r'href="([^"]+)"', listed.decode())
+    assert links == ["metrics", "healthz", "readyz", "shadow", "shadow.json"]
+    for link in links:
+        assert fetched(None, f"/{link}", shadow)[0] == 200
+
+
+def test_the_list_has_no_page_that_this_process_lacks() -> None:
+    async def snapshot() -> bytes:
+        return b"PK"
+
+    assert b"get-snapshot" in fetched(snapshot, "/")[2]
+    assert b"shadow" not in fetched(snapshot, "/")[2]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """/shadow: the report of a shadow as a page."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -63,3 +64,19 @@ def test_the_last_of_many_differences_are_shown() -> None:
 def test_each_outcome_and_cause_has_a_text() -> None:
     assert shadow_page.OUTCOMES.keys() == {*OUTCOMES}
     assert shadow_page.CAUSES.keys() == {*CAUSES}
+
+
+def test_the_page_has_dark_colours_for_all_that_has_light_ones() -> None:
+    page = html(report(ONE))
+    light, _, dark = page.partition("@media (prefers-color-scheme: dark)")
+    dark = dark.partition("}")[0]
+    names = set(re.findall(r"(--\w+): #", light))
+    assert len(names) >= 5
+    assert set(re.findall(r"(--\w+): #", dark)) == names
+    rest = page.partition("\nbody {")[2].partition("</style>")[0]
+    assert set(re.findall(r"var\((--\w+)\)", rest)) == names
+    assert not re.search(r": #[0-9a-f]{3}", rest)  # a colour of one mode only
+
+
+def test_the_page_does_not_reload_itself() -> None:
+    assert "refresh" not in html(report(ONE))

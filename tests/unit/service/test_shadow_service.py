@@ -12,7 +12,7 @@ import pytest
 
 from fakes.clock import until
 from fakes.cluster import FakeCluster
-from fakes.objects import node, pod, small
+from fakes.objects import job, node, pod, small
 from kai.errors import InvalidInputError
 from kai.k8s.client import Client
 from kai.service.log import Log
@@ -104,6 +104,21 @@ def test_a_difference_is_explained_and_shown(cluster: FakeCluster, tmp_path: Pat
     [found] = running.shadow.report()["differences"]
     assert found["group"] == "team/pg-p1-uid-of-p1"  # that of the plan
     assert (found["ours"], found["theirs"]) == ("bind to n1", "bind to n2")
+
+
+def test_a_pod_that_is_bound_at_once_is_compared(cluster: FakeCluster, tmp_path: Path) -> None:
+    """kube-scheduler is faster than the shadow, which reads the owner of the pod meanwhile."""
+    cluster.put(*small(), node("n2", 2))
+    owner = job("train")
+
+    async def scene(running: Running) -> None:
+        await asyncio.to_thread(cluster.put, owner, pod("t1", owner=owner, on="n1"))
+        await running.until(lambda: running.shadow.tally.compared == 1)
+
+    running = run(cluster, tmp_path / "report.json", scene)
+    report = running.shadow.report()
+    assert [each["subject"] for each in report["counts"]] == ["bind"]
+    assert report["compared"] == 1
 
 
 def test_a_missed_decision_is_reported_without_events(cluster: FakeCluster, tmp_path: Path) -> None:

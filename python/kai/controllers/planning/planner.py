@@ -516,6 +516,9 @@ class Planner:
         more = self._misfits.is_due(now) or self._verdicts.is_late(self._touched)
         if not turn.planned and not more:
             self._take(turn, self._verdicts.due(now))
+            if inputs.questions:  # the last plan still holds
+                compiled = session.plan(cluster, now_ns=now_ns)
+                self._tell(turn, inputs, Plan(compiled, input=None, now_ns=now_ns))
             return self._next_wake(until_ns)
         if turn.planned:  # otherwise the last plan is read once more
             self._cycle += 1
@@ -523,6 +526,7 @@ class Planner:
         compiled = session.plan(cluster, now_ns=now_ns)
         plan = Plan(compiled, input=None, now_ns=now_ns)
         changed = None if self._reads_all else self._touched
+        self._tell(turn, inputs, plan)
         bad = self._look_at_misfits(turn, compiled, now)
         late = self._late_starts(plan, inputs.held_back)
         avoided = self._avoided(plan)
@@ -540,6 +544,10 @@ class Planner:
         wake = session.next_wake(cluster)
         self._wake_ns = None if wake is None else wake[0]
         return self._next_wake(until_ns)
+
+    def _tell(self, turn: Turn, inputs: Inputs, plan: Plan) -> None:
+        """Before the decisions are assumed: after that, reading the plan would make it again."""
+        turn.told = [question(plan) for question in inputs.questions]
 
     def _next_wake(self, until_ns: int) -> int | None:
         """None: the plan does not change with time, or not before more of the time is trusted."""

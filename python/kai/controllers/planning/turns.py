@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from kai.controllers.pods.decisions import Binding, Removal
 from kai.controllers.status import Sums
 from kai.controllers.unshown import Accepted
 from kai.controllers.verdicts import Event
+from kai.engine.plan import Plan
 from kai.engine.usage import Rows
 from kai.k8s.server_time import ALWAYS
 
@@ -36,7 +37,8 @@ class Inputs:
     must be checked. `bound`, `failed`, `refused`, `stuck`, `evicted`, `spared`: as in
     kai.controllers.pods.results. `bound_at`: the API server's time of each of `bound`, in
     seconds. `usage`: past usage of queues, if it was fetched again. `held_back`: pods whose last
-    binding failed and that are not bound before a wait ends.
+    binding failed and that are not bound before a wait ends. `questions`: functions of the latest
+    plan, which must be quick.
     """
 
     now_ns: int
@@ -62,6 +64,7 @@ class Inputs:
     spared: Sequence[tuple[Removal, str]] = ()
     usage: Rows | None = None
     held_back: Collection[str] = ()
+    questions: Sequence[Callable[[Plan], Any]] = ()
 
     @property
     def now_s(self) -> float:
@@ -78,7 +81,8 @@ class Turn:
     BindRequests in the inputs. `gone`, `gpu_users` and `is_scaling_up`: as in `_core.Drained`.
     `unshown`: accepted writes that no watch has shown in time; their objects must be read.
     `without_effect`: those of them that the server does not have. `shown` and `relisted`: as in
-    `_core.Drained`. `lines`: for the log. `wake_ns`: the time of the next turn if nothing else
+    `_core.Drained`. `told`: the results of the questions; empty if nothing is planned. `lines`: for
+    the log. `wake_ns`: the time of the next turn if nothing else
     happens.
 
     For metrics: `timing_ms` by phase, `waiting` groups, the seconds that newly bound pods have
@@ -105,6 +109,7 @@ class Turn:
     without_effect: list[Accepted] = field(default_factory=list)
     shown: Sequence[tuple[str, str, int]] = ()
     relisted: Sequence[tuple[str, int, int, int, list[str]]] = ()
+    told: Sequence[Any] = ()
     lines: list[Line] = field(default_factory=list)
     timing_ms: dict[str, float] = field(default_factory=dict)
     waiting: int = 0

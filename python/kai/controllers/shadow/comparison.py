@@ -50,12 +50,14 @@ class Case:
 @dataclass(slots=True)
 class _Tracked:
     """A pod. `since`: the number of plans made before it entered its current state, waiting or
-    running. `bound_to`: the node of its last decision, of the BindRequest `request`."""
+    running. `bound_to`: the node of its last decision, of the BindRequest `request`.
+    `is_assigned`: its group exists only in the plan."""
 
     seen: PodSeen
     since: int
     bound_to: str = ""
     request: str = ""
+    is_assigned: bool = False
 
     @property
     def waits(self) -> bool:
@@ -154,6 +156,7 @@ class Comparison:
         """The plan puts the pod into this group; the pod itself does not name it."""
         known = self._pods.get(pod)
         if known is not None and not known.seen.group:
+            known.is_assigned = True
             known.seen = replace(known.seen, group=group)
 
     def pod(self, now: float, before: PodSeen | None, after: PodSeen | None) -> None:
@@ -254,6 +257,21 @@ class Comparison:
         self._devices.put(name, groups, self._serial)
         tracked.since = self._serial
 
+    def compared_late(self, case: Case, plan: Planned) -> Case:
+        """A binding that was `not_compared`, compared with a plan in which its pod waits. `plan`:
+        made from the present state, with nothing else changed."""
+        tracked = self._pods.get(case.compared.pod)
+        if tracked is None:
+            return case
+        serial = self._serial
+        place = (case.node, case.groups, [(serial, plan)])
+        return self._compare_bind(case.compared.at, tracked.seen, *place)
+
+    def is_grouped(self, pod: str) -> bool:
+        """Whether the pod group of this pod is known, and exists."""
+        tracked = self._pods.get(pod)
+        return tracked is not None and (tracked.is_assigned or tracked.seen.group in self._shown)
+
     def _compare_bind(
         self,
         now: float,
@@ -265,7 +283,7 @@ class Comparison:
         theirs = f"bind to {node}"
         if not plans:
             values = (now, 0, "bind", pod.name, pod.group, "not_compared", "not planned", theirs)
-            return Case(Compared(*values))  # type: ignore[arg-type]
+            return Case(Compared(*values), node=node, groups=groups)  # type: ignore[arg-type]
         partners = frozenset(
             name
             for _, plan in plans

@@ -37,6 +37,7 @@ from kai.controllers.shadow import (
     RequestSeen,
     explained,
 )
+from kai.controllers.shadow.late import LatePods
 from kai.engine import config as configuration
 from kai.engine.decisions import Decisions
 from kai.engine.outlines import Outline
@@ -87,6 +88,7 @@ class ShadowPlanner:
             self._grouping = Planner(self._core, grouping, only_new=True)
         self._comparison = Comparison(patience=patience, pool=options.node_pool)
         self._scheduler_name, self._pool_key = options.scheduler_name, options.node_pool_key
+        self._late = LatePods()
         self._seen: list[tuple[Seen | None, Seen | None]] = []
         self._lock = threading.Lock()
         self._wake_ns: int | None = 0
@@ -100,10 +102,20 @@ class ShadowPlanner:
         """They must get everything that the feed gets, and before it."""
         name, key = self._scheduler_name, self._pool_key
         return {
-            "Pod": [self._sink(lambda each: PodSeen.of(each, name, key))],
-            "BindRequest": [self._sink(RequestSeen.of)],
+            "Pod": [self._sink(lambda each: self._pod_seen(each, name, key))],
+            "BindRequest": [self._sink(self._request_seen)],
             "PodGroup": [self._sink(lambda each: GroupSeen.of(each, key))],
         }
+
+    def _pod_seen(self, pod: Mapping[str, Any], name: str, key: str) -> PodSeen | None:
+        seen = PodSeen.of(pod, name, key)
+        if seen is not None and not (seen.is_over or seen.is_leaving):
+            self._late.saw("Pod", pod)
+        return seen
+
+    def _request_seen(self, request: Mapping[str, Any]) -> RequestSeen:
+        self._late.saw("BindRequest", request)
+        return RequestSeen.of(request)
 
     def _sink(self, keep: Any) -> DictSink:
         return DictSink(self._saw, keep=keep)
@@ -133,7 +145,8 @@ class ShadowPlanner:
         if turn.synced >= self.needed:
             self._plan(turn, inputs)
         self._comparison.tick(now)
-        turn.cases, turn.wake_ns = self._comparison.take(), self._next_wake(inputs)
+        turn.cases = self._with_late_ones(self._comparison.take(), turn, inputs)
+        turn.wake_ns = self._next_wake(inputs)
         return turn
 
     def _compare(self, now: float) -> None:
@@ -159,19 +172,45 @@ class ShadowPlanner:
         self._cycle += 1
         turn.planned, turn.cycle = True, self._cycle
         turn.took_ms = plan.timing_ns().get("total", 0) / 1e6
-        chosen = _chosen(Decisions(plan))
-        kinds = [each.kind for each in chosen.values()]
+        planned = self._planned(plan, inputs.now_s)
+        kinds = [each.kind for each in planned.chosen.values()]
         turn.bound, turn.evicted = kinds.count("bind"), kinds.count("evict")
-        again = _Again(plan, self._config)
-        left_out = {name: message for _, name, _, message in plan.rejected}
-        now = inputs.now_s
-        self._comparison.planned(Planned(self._cycle, now, chosen, again, left_out, again.reason))
+        self._comparison.planned(planned)
         wake = session.next_wake(cluster)
         self._wake_ns = None if wake is None else wake[0]
 
+    def _with_late_ones(
+        self, cases: Sequence[Case], turn: ShadowTurn, inputs: Inputs
+    ) -> list[Case]:
+        """Compares bindings of pods that no plan had as waiting, as soon as that is possible."""
+        now, late = inputs.now_s, self._late
+        found = []
+        for each in cases:
+            if each.compared.outcome == "not_compared" and turn.synced >= self.needed:
+                late.add(now, each)
+            else:
+                found.append(each)
+        ready, over = late.take(now, self._comparison.is_grouped)
+        if ready:
+            with late.waiting(self._core.cluster, ready):
+                plan = self._core.session.plan(self._core.cluster, now_ns=inputs.now_ns)
+                planned = self._planned(plan, now)
+                groups = plan.names()[0]
+            for each in ready:
+                pod = each.compared.pod
+                is_planned = pod in groups or pod in planned.left_out
+                found.append(self._comparison.compared_late(each, planned) if is_planned else each)
+        return found + over
+
+    def _planned(self, plan: _core.Plan, now: float) -> Planned:
+        again = _Again(plan, self._config)
+        left_out = {name: message for _, name, _, message in plan.rejected}
+        chosen = _chosen(Decisions(plan))
+        return Planned(self._cycle, now, chosen, again, left_out, again.reason)
+
     def _next_wake(self, inputs: Inputs) -> int | None:
-        moment = self._comparison.next_tick()
-        times = [] if moment is None else [int(moment * 1e9) + inputs.shift_ns]
+        moments = (self._comparison.next_tick(), self._late.next())
+        times = [int(each * 1e9) + inputs.shift_ns for each in moments if each is not None]
         if self._wake_ns is not None and self._wake_ns <= inputs.trusted_ns[1]:
             times.append(self._wake_ns)
         return min(times, default=None)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,44 +23,17 @@ from kai.controllers.progress import told_in
 from kai.controllers.shadow.seen import gpu_groups_of
 from kai.controllers.verdicts.facts import split
 from kai.engine import text as wording
-from kai.engine.explain import why, why_rejected
 from kai.engine.scheduler import Scheduler
-from kai.engine.values import Evict, GroupPlan
 from kai.errors import NotFoundError, RefusedError
 from kai.k8s.sinks import DictSink
+from kai.live.explaining.planned import QueueFacts, Verdict, queues_of, verdict_of
 from kai.live.view import View
 
 if TYPE_CHECKING:
     from kai.controllers.planning.options import PlanningOptions
-    from kai.engine.plan import Plan
     from kai.k8s.client import Client
 
 Object = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class QueueFacts:
-    """A queue, and its GPUs now; None is unlimited. `exists`: False for a name without a queue."""
-
-    name: str
-    exists: bool
-    deserved: float | None = None
-    limit: float | None = None
-    fair_share: float | None = None
-    allocated: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The decision of the next cycle. `decision`: bind, pipeline, evict, or "". `group`: None: the
-    pod is in none. `why`: sentences. `left_out`: invalid objects."""
-
-    decision: str = ""
-    node: str = ""
-    group: GroupPlan | None = None
-    why: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,25 +74,23 @@ async def read(client: Client, options: PlanningOptions, given: str) -> PodFacts
         pod = _found(given, pods)
         plan = await view.plan(Scheduler(options.config, as_kai=options.as_kai))
         name = full_name(pod)
-        group_name = plan.situation.group_of_pod.get(name) or _named_group(pod)
+        group_name = plan.situation.group_of_pod.get(name) or named_group(pod)
         group = groups.objects.get(split(group_name))
-        request = requests.objects.get(split(name))
-        if request is not None and _owner(request) not in ("", at(pod, "metadata", "uid")):
-            request = None  # of an earlier pod of the name
+        request = of_this_pod(requests.objects.get(split(name)), pod)
+        parents = {key[1]: parent_of(each) for key, each in queues.objects.items()}
         events = await _events(client, pod, name, group_name)
         waits_for = _waits_for(events)
         unread, notes = view.unread()
-        on = text(at(pod, "spec", "nodeName")) or text(at(request, "spec", "selectedNode"))
-        shared = gpu_groups_of(labels_of(pod)) or _selected(request)
+        on, shared = node_of(pod, request), shared_by(pod, request)
         reservations = [
             each
             for each in pods.objects.values()
-            if _reserves(each, shared) or (each is not None and full_name(each) in waits_for)
+            if reserves(each, shared) or (each is not None and full_name(each) in waits_for)
         ]
         return PodFacts(
             *(name, times.to_ns(view.now()), options.scheduler_name, pod, group_name, group),
-            queues=tuple(_queues(queues.objects, plan, _queue_of(plan, group_name, group, pod))),
-            verdict=_verdict(plan, name, group_name),
+            queues=queues_of(plan, group_name, named_queue(group, pod), parents.get),
+            verdict=verdict_of(plan, name, group_name),
             request=request,
             node=nodes.objects.get(("", on)),
             reservations=tuple(sorted(reservations, key=full_name)),
@@ -161,78 +132,46 @@ def _close_to(namespace: str, name: str, pods: DictSink) -> str:
     return f"; did you mean {' or '.join(map(repr, found[:3]))}?" if found else ""
 
 
-def _named_group(pod: Object) -> str:
+def named_group(pod: Object) -> str:
+    """The pod group that a pod names, "namespace/name"; "" if it names none."""
     named = text(annotations_of(pod).get(keys.POD_GROUP_ANNOTATION))
     return f"{text(at(pod, 'metadata', 'namespace'))}/{named}" if named else ""
 
 
-def _owner(request: Object) -> str:
-    owners = objects(at(request, "metadata", "ownerReferences"))
-    return next((text(each.get("uid")) for each in owners if each.get("kind") == "Pod"), "")
-
-
-def _selected(request: Object | None) -> frozenset[str]:
-    groups = at(request, "spec", "selectedGPUGroups")
-    return frozenset(map(str, groups)) if isinstance(groups, list) else frozenset()
-
-
-def _reserves(pod: Object | None, shared: frozenset[str]) -> bool:
-    labels = labels_of(pod)
-    return labels.get("app") == keys.RESERVATION and labels.get(keys.GPU_GROUP_LABEL) in shared
-
-
-# ---- queues --------------------------------------------------------------------------------------
-
-
-def _queue_of(plan: Plan, group_name: str, group: Object | None, pod: Object) -> str:
-    planned = plan.pod_groups.get(group_name)
-    if planned is not None and planned.queue:
-        return planned.queue
+def named_queue(group: Object | None, pod: Object) -> str:
+    """The queue of a group, or else the one that the pod names, or the default one."""
     named = text(at(group, "spec", "queue")) or text(labels_of(pod).get(keys.QUEUE_LABEL))
     return named or defaults.DEFAULT_QUEUE
 
 
-def _queues(found: Mapping[tuple[str, str], Object], plan: Plan, name: str) -> Iterable[QueueFacts]:
-    """A queue, then its parent, and so on."""
-    seen = set[str]()
-    while name and name not in seen:
-        seen.add(name)
-        queue = found.get(("", name))
-        share = plan.queues.get(name)
-        if queue is None:
-            yield QueueFacts(name, exists=False)
-            return
-        if share is None:
-            yield QueueFacts(name, exists=True)
-        else:
-            gpu = share.gpu
-            yield QueueFacts(name, True, gpu.deserved, gpu.limit, gpu.fair_share, gpu.allocated)
-        name = text(at(queue, "spec", "parentQueue"))
+def of_this_pod(request: Object | None, pod: Object) -> Object | None:
+    """A BindRequest with the name of a pod, unless it is that of an earlier pod of the name."""
+    owners = objects(at(request, "metadata", "ownerReferences"))
+    owner = next((text(each.get("uid")) for each in owners if each.get("kind") == "Pod"), "")
+    return request if owner in ("", at(pod, "metadata", "uid")) else None
 
 
-# ---- the plan ------------------------------------------------------------------------------------
+def node_of(pod: Object, request: Object | None) -> str:
+    """The node of a pod, or the one that its BindRequest chooses, or ""."""
+    return text(at(pod, "spec", "nodeName")) or text(at(request, "spec", "selectedNode"))
 
 
-def _verdict(plan: Plan, name: str, group_name: str) -> Verdict:
-    decision, node = "", ""
-    for each in plan.decisions:
-        if each.pod == name:
-            decision = decision or each.kind
-            node = node or ("" if isinstance(each, Evict) else each.node)
-    group = plan.pod_groups.get(group_name)
-    sentences: list[str] = []
-    if group is not None:
-        sentences = why(plan, group_name).splitlines()
-    mine = [each for each in plan.rejected if each.name in (name, group_name)]
-    prefix = f"Pod {name}: "
-    return Verdict(
-        decision,
-        node,
-        group,
-        tuple(each.strip() for each in sentences),
-        tuple(each.strip() for each in why_rejected(mine).splitlines()),
-        tuple(each.removeprefix(prefix) for each in plan.warnings if each.startswith(prefix)),
-    )
+def shared_by(pod: Object, request: Object | None) -> frozenset[str]:
+    """The groups of the shared devices of a pod."""
+    if found := gpu_groups_of(labels_of(pod)):
+        return found
+    groups = at(request, "spec", "selectedGPUGroups")
+    return frozenset(map(str, groups)) if isinstance(groups, list) else frozenset()
+
+
+def parent_of(queue: Object) -> str:
+    return text(at(queue, "spec", "parentQueue"))
+
+
+def reserves(pod: Object | None, shared: frozenset[str]) -> bool:
+    """Whether it is the reservation pod of one of these devices."""
+    labels = labels_of(pod)
+    return labels.get("app") == keys.RESERVATION and labels.get(keys.GPU_GROUP_LABEL) in shared
 
 
 # ---- events --------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ Layers that do not apply are omitted: a pod without a BindRequest has no such la
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,8 @@ from kai.controllers.refused_writes import refused_in
 from kai.engine.order import age
 from kai.engine.text import Table, count, number
 from kai.errors import InvalidInputError
-from kai.live.explaining.pod_facts import Object, PodFacts, QueueFacts, last_seen
+from kai.live.explaining.planned import QueueFacts
+from kai.live.explaining.pod_facts import Object, PodFacts, last_seen
 from kai.live.explaining.waits_for import WaitsFor, containers_of, gates_of, gpus_of, waits_for
 
 MOST_EVENTS = 10
@@ -189,10 +190,15 @@ def _group(facts: PodFacts) -> Layer | None:
 
 
 def _queues(facts: PodFacts) -> Layer | None:
-    if not facts.queues:
+    return layer_of_queues(facts.queues)
+
+
+def layer_of_queues(queues: Sequence[QueueFacts]) -> Layer | None:
+    """`queues`: a queue, its parent, and so on."""
+    if not queues:
         return None
-    below = ["", *(each.name for each in facts.queues)]
-    rows = tuple(_queue(each, child) for each, child in zip(facts.queues, below, strict=False))
+    below = ["", *(each.name for each in queues)]
+    rows = tuple(_queue(each, child) for each, child in zip(queues, below, strict=False))
     columns = ("queue", "quota", "limit", "fair share", "in use", "note")
     return Layer("queues", "Queues, in GPUs", rows, columns)
 
@@ -348,6 +354,39 @@ def _parts(cell: str) -> tuple[str, str, str]:
 
 
 _CELL = re.compile(r"((?:\w+ \(\w+\): )?)(.*?)((?: \(x\d+\))?)", re.DOTALL)
+
+
+_TITLES = {
+    "pod": "Pod",
+    "pod_group": "Pod group",
+    "queues": "Queues, in GPUs",
+    "plan": "The decision of kai's next cycle",
+    "bind_request": "BindRequest",
+    "node": "Node",
+    "gpu_reservations": "GPU reservation",
+    "events": "Events",
+}
+
+
+def layers_in(data: Mapping[str, Any]) -> tuple[Layer, ...]:
+    """The layers of `PodReport.to_dict`, to show what another process has explained. Raises
+    InvalidInputError for other data."""
+    try:
+        return tuple(_layer_in(name, each) for name, each in data.items())
+    except (AttributeError, TypeError, ValueError):
+        raise InvalidInputError("this is no explanation of a pod") from None
+
+
+def _layer_in(name: str, data: Any) -> Layer:
+    title = _TITLES.get(name, name)
+    if isinstance(data, list):
+        columns = tuple(each.replace("_", " ") for each in (data[0] if data else ()))
+        return Layer(name, title, tuple(tuple(map(str, each.values())) for each in data), columns)
+    rows = list[tuple[str, str]]()
+    for member, value in data.items():
+        first, *more = value if isinstance(value, list) else [value]
+        rows += [(member.replace("_", " "), str(first)), *(("", str(each)) for each in more)]
+    return Layer(name, title, tuple(rows))
 
 
 def rows_of(layers: Iterable[Layer]) -> Iterator[Mapping[str, str]]:

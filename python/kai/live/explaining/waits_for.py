@@ -282,7 +282,7 @@ def _unread(facts: PodFacts, code: str, what: str) -> WaitsFor | None:
     return WaitsFor(
         what,
         f"kai cannot tell whether it waits for {_THINGS[what]}, because this user may not list"
-        " them: use an account with the rights in docs/howto/live.md.",
+        " them: use an account with the role that kai install --reader prints.",
     )
 
 

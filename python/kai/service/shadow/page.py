@@ -1,4 +1,5 @@
-"""The page of a shadow, at /shadow: plain HTML of its report, without scripts.
+"""The page of a shadow, at /shadow: plain HTML of its report, without scripts. It does not reload
+itself: a reader would lose the place.
 
 text = html(shadow.report())
 """
@@ -11,7 +12,6 @@ from typing import Any
 
 from kai.api.times import SECOND_NS, to_text
 
-REFRESH_S = 10
 MOST_SHOWN = 200
 OUTCOMES = {
     "same": "The same",
@@ -21,7 +21,7 @@ OUTCOMES = {
     "extra": "Done only by the other scheduler",
     "missed": "Not done by the other scheduler",
     "other_victim": "Another victim",
-    "not_compared": "Not compared: never seen waiting",
+    "not_compared": "Not compared: in no plan as waiting",
 }
 CAUSES = {
     "": "",
@@ -35,21 +35,29 @@ CAUSES = {
     "unknown": "not explained",
 }
 _STYLE = """
+:root { color-scheme: light dark; --text: #1c1c1c; --page: #fff; --quiet: #555; --line: #ddd;
+        --empty: #e8e0d8; --full: #2f7d4f; --marked: #fdf1e3; --link: #1a5fb4; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e4e4e4; --page: #16181b; --quiet: #a3a8ae; --line: #383c42;
+          --empty: #33373d; --full: #4caf78; --marked: #42311c; --link: #8ab8f2; }
+}
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 62em; padding: 0 1em;
-       color: #1c1c1c; background: #fff; }
+       color: var(--text); background: var(--page); }
+a { color: var(--link); }
 h1 { font-size: 1.5em; margin-bottom: 0.2em; }
 h2 { font-size: 1.1em; margin-top: 2em; }
-p.about { color: #555; margin-top: 0; }
+p.about { color: var(--quiet); margin-top: 0; }
 .share { font-size: 2.4em; font-weight: 600; }
-.bar { background: #e8e0d8; height: 10px; border-radius: 5px; overflow: hidden; margin: 0.6em 0; }
-.bar div { background: #2f7d4f; height: 100%; }
+.bar { background: var(--empty); height: 10px; border-radius: 5px; overflow: hidden;
+       margin: 0.6em 0; }
+.bar div { background: var(--full); height: 100%; }
 table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; padding: 0.3em 0.8em 0.3em 0; border-bottom: 1px solid #ddd;
+th, td { text-align: left; padding: 0.3em 0.8em 0.3em 0; border-bottom: 1px solid var(--line);
          vertical-align: top; overflow-wrap: anywhere; }
-th { font-weight: 600; color: #555; }
+th { font-weight: 600; color: var(--quiet); }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.t { white-space: nowrap; }
-tr.unknown td { background: #fdf1e3; }
+tr.unknown td { background: var(--marked); }
 code { font-size: 0.92em; }
 """
 
@@ -60,7 +68,7 @@ def html(report: Mapping[str, Any]) -> str:
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="refresh" content="{REFRESH_S}">',
+        '<meta name="color-scheme" content="light dark">',
         '<meta name="viewport" content="width=device-width">',
         f"<title>kai beside {name}</title><style>{_STYLE}</style></head><body>",
         f"<h1>kai beside {name}</h1>",

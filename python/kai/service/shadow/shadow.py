@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from kai.k8s.client import Client
 
 SUMMARY_EVERY_S = 60.0
-RIGHTS = "the ClusterRole in docs/howto/live.md#rights"
+RIGHTS = "bind the ClusterRole that kai install --reader prints"
 FINISH_WITHIN_S = 5.0
 """Time for searching causes after SIGTERM."""
 

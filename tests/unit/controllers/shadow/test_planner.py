@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 import kai
 from fakes.api_server import Object, parsed
 from fakes.watches import Watches
+from kai.api import keys
 from kai.api.kinds import LISTS
 from kai.api.times import to_ns
 from kai.controllers.planning.kinds import WATCHED
@@ -154,3 +157,113 @@ def test_promises_that_the_other_scheduler_does_not_keep_are_dropped() -> None:
     world.turn()
     _, plan = world.planner._comparison._plans[-1]
     assert {pod: each.kind for pod, each in plan.chosen.items()} == {"a/top-0": "pipeline"}
+
+
+# ---- pods that are bound before any plan has them as waiting -------------------------------------
+
+
+def arrives(world: World, pod: str, **more: Any) -> Object:
+    """A pod like this one is created."""
+    made = parsed(world.objects["Pod", pod])
+    name = pod.partition("/")[2]
+    made["metadata"] |= {"name": f"{name}-late", "uid": f"uid-late-{name}"}
+    made["spec"] |= {"schedulerName": "kai-scheduler", **more}
+    world.event("ADDED", "Pod", made)
+    return made
+
+
+def comes_bound(world: World, pod: str, node: str, **more: Any) -> None:
+    """It is created, and bound before the next plan."""
+    made = arrives(world, pod, **more)
+    world.event("MODIFIED", "Pod", {**made, "spec": {**made["spec"], "nodeName": node}})
+
+
+def one_waits() -> kai.Cluster:
+    """n1 has the better place: kai packs."""
+    cluster = kai.Cluster(now=NOW).queue("a").nodes("n", 2, gpus=4)
+    cluster.running("a/y", gpus=2, node="n1")
+    return cluster.pending("a/x", gpus=1, min_member=1)
+
+
+@pytest.mark.parametrize(("node", "outcome"), [("n1", "same"), ("n2", "other_node")])
+def test_a_pod_that_no_plan_had_as_waiting_is_compared_as_if_it_waited(
+    node: str, outcome: str
+) -> None:
+    world = World(one_waits())
+    world.turn()
+    comes_bound(world, "a/x-0", node)
+    [found] = world.turn()
+    assert (found.pod, found.outcome, found.ours) == ("a/x-0-late", outcome, "bind to n1")
+
+
+def test_the_cause_of_a_late_difference_is_found() -> None:
+    world = World(kai.Cluster(now=NOW).queue("a").nodes("n", 2, gpus=2).pending("a/x", gpus=1))
+    world.turn()
+    world.event("DELETED", "Pod", world.objects["Pod", "a/x-0"])
+    world.turn()
+    comes_bound(world, "a/x-0", "n2")
+    [found] = world.turn()
+    assert (found.outcome, found.ours, found.cause) == ("other_node", "bind to n1", "equal_score")
+
+
+def test_a_bind_request_for_such_a_pod_is_compared() -> None:
+    world = World(one_waits())
+    world.turn()
+    arrives(world, "a/x-0")
+    world.asks_for("a/x-0-late", "n2")
+    [found] = world.turn()
+    assert (found.pod, found.outcome, found.ours) == ("a/x-0-late", "other_node", "bind to n1")
+
+
+def test_such_a_pod_is_bound_again_after_the_comparison() -> None:
+    """Otherwise plans would bind it, and count that as missed."""
+    world = World(one_waits())
+    world.turn()
+    comes_bound(world, "a/x-0", "n1")
+    assert [each.outcome for each in world.turn()] == ["same"]
+    missed = [*world.turn(after=1.0), *world.turn(after=5.0)]
+    assert [each.pod for each in missed] == ["a/x-0"]  # which still waits
+
+
+def test_several_such_pods_wait_together() -> None:
+    """The last two GPUs of n1 are for two of them."""
+    cluster = one_waits().pending("a/z", gpus=1, min_member=1)
+    world = World(cluster)
+    for name in ("x", "z"):
+        world.event("DELETED", "Pod", world.objects["Pod", f"a/{name}-0"])
+    world.turn()
+    comes_bound(world, "a/x-0", "n1")
+    comes_bound(world, "a/z-0", "n1")
+    assert [each.outcome for each in world.turn()] == ["same", "same"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]},
+        {"volumes": [{"name": "v", "ephemeral": {}}]},
+        {"resourceClaims": [{"name": "g", "resourceClaimName": "c"}]},
+    ],
+)
+def test_volumes_and_claims_are_bound_already_so_their_pods_are_not_compared(
+    more: dict[str, Any],
+) -> None:
+    world = World(one_waits())
+    world.turn()
+    comes_bound(world, "a/x-0", "n2", **more)
+    [found] = world.turn()
+    assert found.outcome == "not_compared"
+
+
+def test_a_pod_whose_group_does_not_come_is_not_compared() -> None:
+    world = World(one_waits())
+    world.turn()
+    made = parsed(world.objects["Pod", "a/x-0"])
+    made["metadata"] |= {"name": "alone", "uid": "uid-alone"}
+    made["metadata"]["annotations"] = {keys.POD_GROUP_ANNOTATION: "missing"}
+    world.event("ADDED", "Pod", made)
+    world.event("MODIFIED", "Pod", {**made, "spec": {**made["spec"], "nodeName": "n1"}})
+    assert world.turn() == []
+    assert world.turn(after=1.0) == []
+    [found] = world.turn(after=1.5)
+    assert (found.pod, found.outcome) == ("a/alone", "not_compared")

@@ -10,7 +10,8 @@ from kai.controllers.pods.decisions import Binding
 from kai.controllers.progress import failed_in, told_in, under_way
 from kai.controllers.verdicts import binder_event, not_bound
 from kai.engine.values import GroupPlan, Reason
-from kai.live.explaining.pod_facts import Object, PodFacts, QueueFacts, Verdict
+from kai.live.explaining.planned import QueueFacts, Verdict
+from kai.live.explaining.pod_facts import Object, PodFacts
 from kai.live.explaining.pod_layers import report_of, tables_of
 from kai.live.explaining.waits_for import WaitsFor, waits_for
 

@@ -8,7 +8,8 @@ import pytest
 from kai.api.times import to_ns
 from kai.engine.text import to_text
 from kai.engine.values import GroupPlan, Reason
-from kai.live.explaining.pod_facts import PodFacts, QueueFacts, Verdict
+from kai.live.explaining.planned import QueueFacts, Verdict
+from kai.live.explaining.pod_facts import PodFacts
 from kai.live.explaining.pod_layers import PodReport, report_of, rows_of, tables_of
 
 NOW = to_ns("2026-01-01T01:00:00Z")
