@@ -121,7 +121,8 @@ def _spec(owner: Owner, pod: Manifest, gang: Gang, rules: Rules) -> dict[str, An
             spec["preemptibility"] = each.lower()
             break
     topology = (text(owner.annotations.get(key)) for key in keys.TOPOLOGY)
-    if constraint := segments.constraint_of(*topology):
+    constraint = {**(segments.constraint_of(*topology) or {}), **(gang.constraint or {})}
+    if constraint:
         spec["topologyConstraint"] = constraint  # spec 4 C2
     if gang.sub_groups:
         spec["subGroups"] = list(gang.sub_groups)
