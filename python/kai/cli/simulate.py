@@ -11,6 +11,7 @@ import click
 from kai.cli.adding import flag, given_options, with_default
 from kai.cli.failures import DONE, print_error
 from kai.cli.first_moment import beginning, first_moment_options, is_live
+from kai.cli.output import json_options
 from kai.cli.virtual import (
     FORMATS,
     columns_option,
@@ -69,7 +70,7 @@ Examples:
 @click.option("--out", metavar="FILE", help="Save the timeline; kai.sim.Timeline.load reads it.")
 @click.option("--html", metavar="FILE", help="Write an HTML page with interactive charts.")
 @click.option("--perfetto", metavar="FILE", help="Write a trace for https://ui.perfetto.dev.")
-@flag("--json", "as_json", help="Print jobs and metrics as JSON.")
+@json_options("text", help="jobs and metrics")
 @click.option(
     "--fair-share",
     metavar="REQUEST",
@@ -243,7 +244,7 @@ def _fair_share(file: str) -> int:
     return DONE
 
 
-OF_TIME_BASED = ("time_based", "as_kai", "out", "html", "as_json")
+OF_TIME_BASED = ("time_based", "as_kai", "out", "html", "output", "as_json")
 
 
 def _time_based(file: str, options: dict[str, Any]) -> int:
