@@ -58,8 +58,8 @@ class Scheduler:
     cluster: a plan of a cluster that does not have them has a warning. None: the configuration in
     each snapshot, or KAI's defaults if it has none. Unknown names in it are skipped and reported in
     the `warnings` of every plan; `kai.Config` rejects them. `as_kai` keeps KAI's behaviour in all
-    switches (docs/compatibility.md). `policies` are functions declared with `kai.policy`; they apply
-    with every configuration.
+    switches (docs/compatibility.md). `policies` are functions declared with `kai.policy`; they
+    apply with every configuration.
 
     Raises InvalidConfigError for a configuration that cannot be used, and for a policy that is
     none.
