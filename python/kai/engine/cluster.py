@@ -27,11 +27,11 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kai.api import defaults, files, keys, kinds, times
+from kai.api import arguments, defaults, files, keys, kinds, times
 from kai.api.naming import naming
 from kai.api.nearest import check_known, did_you_mean
 from kai.api.reading import at, mapping
-from kai.engine import arguments, edits, objects, overview, parameters, text
+from kai.engine import edits, objects, overview, parameters, text
 from kai.engine import usage as usages
 from kai.engine.config import ConfigSource, read, split, to_json
 from kai.engine.elsewhere import Elsewhere, may_wait_elsewhere

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypedDict
 
 from kai.api import documents, files
+from kai.api.arguments import all_in_sentences, in_a_sentence
 from kai.api.naming import naming
 from kai.api.rules import shown
 from kai.api.spelling import camel_name
 from kai.engine import parameters, shards
-from kai.engine.arguments import all_in_sentences, in_a_sentence
 from kai.errors import InvalidConfigError, InvalidInputError
 
 # Names for type checkers; a test compares them with those of the compiled core.

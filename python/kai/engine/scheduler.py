@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from kai.api import times
+from kai.api.arguments import all_in_sentences, suggesting, wrong_type
 from kai.engine import config as configuration
 from kai.engine import parameters
-from kai.engine.arguments import all_in_sentences, suggesting, wrong_type
 from kai.engine.cluster import Cluster
 from kai.engine.config import ConfigSource
 from kai.engine.plan import Plan
@@ -193,6 +193,8 @@ class Scheduler:
         InvalidClusterError for a cluster that names an object twice.
         """
         session, core = self._on(cluster)
+        if not 0 <= assumption < 2**63:
+            return False  # no assumption has this number
         return session.forget(core, assumption)
 
     def export_memory(self, cluster: Cluster) -> str:
