@@ -131,7 +131,7 @@ def _simulate(files: tuple[str, ...], options: dict[str, Any]) -> int:
     for problem in given.problems:
         print_error(problem)
     config = None if options["config"] is None else named("--config", options["config"])
-    for problem in _warnings(config):
+    for problem in _warnings(config, starts_with_cluster=given.first is not None):
         print_error(problem)
     until_s = None if options["until"] is None else seconds("--until", options["until"])
     warm_up_s = warm_up(options["warm_up"], given, until_s)
@@ -151,7 +151,7 @@ def _simulate(files: tuple[str, ...], options: dict[str, Any]) -> int:
     return DONE
 
 
-def _warnings(config: Path | None) -> list[str]:
+def _warnings(config: Path | None, *, starts_with_cluster: bool) -> list[str]:
     """The warnings about a configuration: settings without effect, or with another one."""
     from kai.engine import config as configuration
     from kai.sim.past_usage import params_in
@@ -159,7 +159,11 @@ def _warnings(config: Path | None) -> list[str]:
     if config is None:
         return []
     params = params_in(config)
-    warnings = configuration.read(configuration.config_json(config)).warnings
+    settings, of_cluster = configuration.split(config)
+    warnings = configuration.read(configuration.to_json(settings)).warnings
+    if of_cluster and not starts_with_cluster:
+        names = ", ".join(of_cluster)
+        warnings = [*warnings, f"schedulerParams are skipped, as no cluster is given: {names}"]
     return [*warnings, *(() if params is None else params.warnings)]
 
 

@@ -170,6 +170,7 @@ def _config(config: ConfigSource | None, as_kai: bool, policies: Sequence[Policy
     from kai import _core
 
     text = "" if config is None else configuration.config_json(config)
+    text = configuration.without_params(text)  # those of the cluster count
     return configured(_core.Config.parse(text, as_kai=as_kai), policies)
 
 
