@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -77,7 +76,7 @@ def beginning(files: Sequence[str], options: dict[str, Any]) -> Workload:
     return now if options["arrivals"] is None else _with_arrivals(now, options)
 
 
-def _params_in(config: Path) -> dict[str, Any]:
+def _params_in(config: str) -> dict[str, Any]:
     """The `schedulerParams` of a configuration, which belong to the cluster."""
     from kai.cli.work import named
     from kai.engine import config as configuration
