@@ -1,6 +1,6 @@
 """Requests half a GPU for the step `train` of workflow.yaml.
 
-pip install kai-sched    (not on PyPI yet: README.md shows how to build it)
+pip install ../../dist/kai_sched-*.whl    (README.md shows how to build it)
 python patch.py | argo submit -
 """
 

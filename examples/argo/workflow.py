@@ -1,6 +1,6 @@
 """The same workflow, written with Hera.
 
-pip install kai-sched 'hera[yaml]'    (not on PyPI yet: README.md shows how to build it)
+pip install ../../dist/kai_sched-*.whl 'hera[yaml]'    (README.md shows how to build it)
 python workflow.py | argo submit -
 """
 

@@ -1,6 +1,6 @@
 """A pipeline with a training step on half a GPU.
 
-    pip install kai-sched kfp==2.17.0 kfp-kubernetes==2.17.0   (kai-sched: see README.md)
+    pip install ../../dist/kai_sched-*.whl kfp==2.17.0 kfp-kubernetes==2.17.0   (see README.md)
     python pipeline.py                # writes pipeline.yaml and policy.yaml
 
 Upload pipeline.yaml to Kubeflow Pipelines. An administrator applies policy.yaml once: it sets the

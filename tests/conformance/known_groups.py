@@ -29,8 +29,6 @@ KNOWN = {
         ("spark-sub: annotations.pod-group-name", "spark-sub: annotations.received-resource-type"),
     ),
     "74-knative": Known("Knative comes with the next part", ("*",)),
-    "75-grove": Known("Grove comes with the next part", ("*",)),
-    "83-dynamo": Known("Grove comes with the next part", ("*",)),
     "85-label-changes": Known(
         "the queue follows the label of the owner (spec 6 S12)",
         ("pg-wi-<uid:Widget/wi>: labels.kai.scheduler/queue", "pg-wi-<uid:Widget/wi>: spec.queue"),

@@ -15,7 +15,7 @@ POD: Manifest = {
     "priorityClassName": "train",
     "nodeSelector": {"disk": "ssd"},
     "tolerations": [
-        {"key": "gpu", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 60}
+        {"key": "gpu", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}
     ],
     "affinity": {
         "nodeAffinity": {
@@ -43,7 +43,7 @@ POD: Manifest = {
             "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": 1}},
         }
     ],
-    "initContainers": [{"name": "init", "restartPolicy": "Always"}],
+    "initContainers": [{"name": "init", "image": "i", "restartPolicy": "Always"}],
     "volumes": [{"name": "v", "configMap": {"name": "c", "optional": True}}],
 }
 QUEUE = {"kai.scheduler/queue": "team-a"}
@@ -110,7 +110,9 @@ def _kubeflow(family: str, random: Random, *roles: str) -> Manifest:
 
 def _bodies(random: Random) -> dict[str, tuple[str, Manifest]]:
     """API version and body of each kind."""
-    job = {"parallelism": 2, "completions": 2, "backoffLimit": 0, "template": template(random)}
+    once = template(random)
+    once["spec"]["restartPolicy"] = "Never"
+    job = {"parallelism": 2, "completions": 2, "backoffLimit": 0, "template": once}
     selector = {"matchLabels": {"app": "x"}}
     return {
         "Pod": ("v1", {"spec": _bare(random)}),
@@ -259,6 +261,7 @@ def _bodies(random: Random) -> dict[str, tuple[str, Manifest]]:
                     "capacity": {"storage": "1Gi"},
                     "accessModes": ["ReadWriteOnce"],
                     "storageClassName": "s",
+                    "hostPath": {"path": "/data"},
                 }
             },
         ),

@@ -17,7 +17,7 @@ from kai.api.reading import at, mapping, text
 class Queues:
     """The known queues of a cluster. complete: there are no others. given: not only those of `kai
     install`, which a cluster has anyway; otherwise any name may be that of a queue. without_quota:
-    the resources for which a given queue has no quota. limits: of the given queues, by resource.
+    the resources for which a queue has no quota. limits: of the given queues, by resource.
     """
 
     parents: Mapping[str, str | None]
@@ -30,14 +30,15 @@ class Queues:
     def of(manifests: Iterable[Mapping[str, Any]], *, complete: bool) -> Queues:
         given = [each for each in manifests if _is_queue(each)]
         found = _parents(given)
-        installed = {} if complete else _parents(defaults.queues())
+        beside = [] if complete else defaults.queues()
+        installed = _parents(beside)
         without = {
             text(at(each, "metadata", "name")): frozenset(
                 name
                 for name in queues.RESOURCES
                 if not at(each, "spec", "resources", name, "quota")
             )
-            for each in given
+            for each in (*beside, *given)
         }
         limits = {
             text(at(each, "metadata", "name")): {
@@ -49,6 +50,10 @@ class Queues:
             for each in given
         }
         return Queues(installed | found, complete, bool(found), without, limits)
+
+    def lacks_default(self) -> bool:
+        """Whether queues are given, and the one for pods that name none is not among them."""
+        return self.given and defaults.DEFAULT_QUEUE not in self.limits
 
     def has_children(self, name: str) -> bool:
         return name in self.parents.values()
@@ -106,6 +111,14 @@ class Queues:
                 f" {_some(there)}",
                 "delete them, or move them to another queue, first",
             )
+
+
+WITHOUT_QUEUE = f"no queue is named: the pods use {defaults.DEFAULT_QUEUE}"
+DEFAULT_NOT_GIVEN = (
+    f"{WITHOUT_QUEUE}, which is not in the given files: plans add it with a quota of 0, and in a"
+    " cluster without it the pods wait"
+)
+"""What lint and plans say of pods without a queue, if the default queue is not given."""
 
 
 def _is_queue(manifest: Mapping[str, Any]) -> bool:

@@ -83,9 +83,19 @@ def why_unreadable(error: OSError) -> str:
     return text[:1].lower() + text[1:]
 
 
+def check_name(name: str | os.PathLike[str]) -> None:
+    """Raises FileNotFoundError for an empty name, and for one that no file can have."""
+    text = os.fspath(name)
+    if not text or "\0" in text:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), text.replace("\0", "?"))
+
+
 def write(name: str | os.PathLike[str], data: bytes) -> None:
     """Writes the whole file or nothing. Raises OSError; the old content is then kept."""
+    check_name(name)
     place = os.path.realpath(name)
+    if os.path.isdir(place):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(name))
     if os.path.exists(place) and not os.path.isfile(place):  # a pipe or a device
         with open(place, "wb") as file:
             file.write(data)

@@ -43,6 +43,8 @@ SPARK_NAME_LABEL = "spark-app-name"
 SPARK_SELECTOR_LABEL = "spark-app-selector"  # the same on driver and executors
 NOTEBOOK_LABEL = "notebook-name"
 GROVE_SET_LABEL = "app.kubernetes.io/part-of"  # the PodCliqueSet of Grove
+GROVE_GANG_LABEL = "grove.io/podgang"
+GROVE_CLIQUE_LABEL = "grove.io/podclique"
 GPU_GROUP_LABEL = "runai-gpu-group"
 GPU_GROUP_LABEL_PREFIX = "runai-gpu-group/"
 
@@ -84,6 +86,7 @@ BATCH_MIN_MEMBER_ANNOTATION = "kai.scheduler/batch-min-member"
 PREEMPTION_DELAY_ANNOTATION = "kai.scheduler/preemption-delay"
 STALENESS_ANNOTATION = "kai.scheduler/staleness-grace-period"
 TOPOLOGY_ANNOTATION = "kai.scheduler/topology"
+GROVE_TOPOLOGY_ANNOTATION = "grove.io/topology-name"
 TOPOLOGY_REQUIRED_ANNOTATION = "kai.scheduler/topology-required-placement"
 TOPOLOGY_PREFERRED_ANNOTATION = "kai.scheduler/topology-preferred-placement"
 SEGMENT_SIZE_ANNOTATION = "kai.scheduler/segment-size"

@@ -257,6 +257,7 @@ KINDS: Mapping[str, Kind] = {
         through=("PodClique", "PodCliqueScalingGroup"), pod_labels=(keys.GROVE_SET_LABEL,),
     ),
     "PodGangSet": Kind("grove.io", makes_pods=False),
+    "PodGang": Kind("scheduler.grove.io", read=False),
     "Workflow": _workflow(makes_pods=False, looked_through=True),
     "WorkflowTemplate": _workflow(read=False),
     "ClusterWorkflowTemplate": _workflow(read=False),

@@ -93,6 +93,7 @@ _OF_KINDS = {
     "DynamoGraphDeployment": ("v1alpha1", "dynamographdeployments"),
     "PodCliqueSet": ("v1alpha1", "podcliquesets"),
     "PodGangSet": ("v1alpha1", "podgangsets"),
+    "PodGang": ("v1alpha1", "podgangs"),
     "Workflow": ("v1alpha1", "workflows"),
     "WorkflowTemplate": ("v1alpha1", "workflowtemplates"),
     "ClusterWorkflowTemplate": ("v1alpha1", "clusterworkflowtemplates"),

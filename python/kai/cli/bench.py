@@ -11,6 +11,7 @@ import click
 
 from kai.cli.adding import flag
 from kai.cli.failures import DONE, print_error
+from kai.cli.output import json_options
 
 if TYPE_CHECKING:
     from kai.engine.text import Table
@@ -44,7 +45,7 @@ Examples:
 @flag("--large", help="Add the workloads with a million pods.")
 @flag("--list", "lists", help="List the workload families, and measure nothing.")
 @flag("--memory", "memory", help="Measure memory by column instead of times.")
-@flag("--json", "as_json", help="Print one JSON object per workload, one per line.")
+@json_options("text", help="an object per workload, one per line")
 def command(
     workloads: tuple[str, ...],
     loads: int,

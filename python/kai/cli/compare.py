@@ -8,6 +8,7 @@ import click
 
 from kai.cli.adding import flag
 from kai.cli.failures import ANSWER_IS_NO, DONE
+from kai.cli.output import json_options
 from kai.cli.virtual import FORMATS, columns_option, life, life_options, seconds, workload
 from kai.cli.work import as_kai_option, policy_option
 from kai.errors import InvalidInputError
@@ -66,7 +67,7 @@ Examples:
 @as_kai_option
 @flag("--strict", help="Exit with 2 for unknown names in configurations.")
 @click.option("--html", metavar="FILE", help="Write an HTML report, too.")
-@flag("--json", "as_json", help="Print JSON instead of the table.")
+@json_options("text", help="one object")
 def command(base: str, variant: str, **given: Any) -> int:
     """Simulate a workload with two configurations, and report which is better.
 

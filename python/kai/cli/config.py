@@ -10,6 +10,7 @@ import click
 from kai.cli import Suggesting
 from kai.cli.adding import flag
 from kai.cli.failures import DONE
+from kai.cli.output import json_options
 from kai.cli.work import Warner, as_kai_option, named
 
 
@@ -33,7 +34,7 @@ Examples:
 @click.option("--config", metavar="FILE", help="Scheduler configuration (YAML or JSON).")
 @as_kai_option
 @flag("--strict", help="Exit with 2 for unknown names.")
-@flag("--json", "as_json", help="Print JSON instead of YAML.")
+@json_options("yaml", help="one object")
 def show(source: str | None, config: str | None, as_kai: bool, strict: bool, as_json: bool) -> int:
     """Print the configuration in effect, in the format of --config.
 

@@ -121,7 +121,7 @@ def _try_next(saved: str | None) -> list[str]:
         return [
             f"{kai} demo --save demo.zip      # keep the cluster of the last cycle",
             f"{kai} plan demo.zip --explain {WAITING}",
-            f"{kai} settings -o kubernetes --queue vision --gpu-fraction 0.5",
+            f"{kai} settings --orchestrator argo --queue vision --gpu-fraction 0.5",
         ]
     file = shlex.quote(saved)
     return [

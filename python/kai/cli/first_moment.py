@@ -68,10 +68,21 @@ def beginning(files: Sequence[str], options: dict[str, Any]) -> Workload:
     if options["cluster"] is not None:
         raise click.UsageError("--cluster needs a workload: a snapshot has its own nodes")
     cluster = _cluster(files, options)
+    if options["config"] is not None and (params := _params_in(options["config"])):
+        cluster.configure(**params)
     left_out = (f"left out: {each}" for each in cluster.rejected)
     Warner()(*cluster._warnings(), *left_out)
     now = _first_moment(cluster, options)
     return now if options["arrivals"] is None else _with_arrivals(now, options)
+
+
+def _params_in(config: str) -> dict[str, Any]:
+    """The `schedulerParams` of a configuration, which belong to the cluster."""
+    from kai.cli.work import named
+    from kai.engine import config as configuration
+    from kai.engine import parameters
+
+    return parameters.nested(configuration.split(named("--config", config))[1])
 
 
 def _is_snapshot(given: Sequence[str]) -> bool:

@@ -6,6 +6,7 @@ import click
 
 from kai.cli.adding import flag, with_default
 from kai.cli.failures import DONE
+from kai.cli.output import json_options
 
 
 @click.command(
@@ -40,7 +41,7 @@ cluster: kai run all
     help="Who checks new objects: kai's webhooks, or policies of the API server.",
 )
 @click.option("--config", metavar="FILE", help="Scheduler configuration, written into a ConfigMap.")
-@flag("--json", "as_json", help="Print one JSON List instead of YAML.")
+@json_options("yaml", help="one List")
 def command(
     crds_only: bool,
     reader: bool,

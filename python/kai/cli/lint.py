@@ -12,6 +12,7 @@ import click
 from kai.api.visible import visible
 from kai.cli.adding import flag
 from kai.cli.failures import ANSWER_IS_NO, BAD_INPUT, DONE, print_error
+from kai.cli.output import form_option
 from kai.errors import InvalidRequestError, KaiError
 
 if TYPE_CHECKING:
@@ -34,21 +35,20 @@ Examples:
   kai lint job.yaml --diff                  show what --fix would change
   kai lint manifests/ --queues queues.yaml --fix
   kai lint --select queue --ignore queue-limit-zero
-  kai lint --output-format github           annotations of a pull request
-  kai lint --output-format sarif > kai.sarif
+  kai lint -o github                        annotations of a pull request
+  kai lint -o sarif > kai.sarif
 \b
 To ignore a finding, add a comment to its line, or to the line above:
   gpu-memory: "5120"  # kai: ignore[fraction-and-memory]
 """,
 )
 @click.argument("files", metavar="[FILE]...", nargs=-1)
-@click.option(
-    "--output-format",
-    metavar="FORMAT",
-    type=click.Choice(FORMATS),
-    help="text, json (one object per finding and line), github, sarif [text].",
+@form_option(
+    *FORMATS,
+    help="text, json (one object per finding and line), github or sarif [text].",
+    old="--output-format",
 )
-@flag("--json", "as_json", help="Same as --output-format json.")
+@flag("--json", "as_json", help="Same as -o json.")
 @flag("--fix", help="Apply the certain fixes to the files; show the rest.")
 @flag("--diff", help="Show what --fix would change, and change nothing.")
 @click.option(
@@ -64,7 +64,7 @@ To ignore a finding, add a comment to its line, or to the line above:
 )
 def command(
     files: tuple[str, ...],
-    output_format: str | None,
+    output: str | None,
     as_json: bool,
     fix: bool,
     diff: bool,
@@ -93,7 +93,7 @@ def command(
     from kai.api import keys
     from kai.linting.given import Given
 
-    form = _form(output_format, as_json=as_json, fix=fix, diff=diff)
+    form = _form(output, as_json=as_json, fix=fix, diff=diff)
     wanted = _selected_codes(select, ignore)
     read, status = _read_all(files or (".",), exclude)
     beside = [queue for file in read.values() for queue in file.queues]
@@ -123,13 +123,13 @@ def command(
     return status
 
 
-def _form(output_format: str | None, *, as_json: bool, fix: bool, diff: bool) -> str:
+def _form(output: str | None, *, as_json: bool, fix: bool, diff: bool) -> str:
     """The output format. Raises click.UsageError if options exclude each other."""
     if fix and diff:
         raise click.UsageError("--fix and --diff exclude each other")
-    if as_json and output_format not in (None, "json"):
-        raise click.UsageError("--json and --output-format exclude each other")
-    return "json" if as_json else output_format or "text"
+    if as_json and output not in (None, "json"):
+        raise click.UsageError("--output and --json exclude each other: give one")
+    return "json" if as_json else output or "text"
 
 
 def _selected_codes(select: Sequence[str], ignore: Sequence[str]) -> frozenset[str]:

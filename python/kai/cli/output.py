@@ -18,12 +18,52 @@ if TYPE_CHECKING:
     from kai.engine.text import Table
 
 FORMS = ("text", "wide", "json", "yaml", "csv", "markdown")
+
+
+class Form(click.Choice[str]):
+    """The formats of `-o`, which means the same for all commands (decision 41)."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if "." in str(value) or "/" in str(value):
+            *most, last = self.choices
+            forms = f"{', '.join(most)} or {last}"
+            message = f"{value!r} is not a format ({forms}); -o writes no file: use > {value}"
+            raise click.BadParameter(message, ctx, param)
+        return super().convert(value, param, ctx)
+
+
+def form_option(*forms: str, help: str, old: str = "") -> Callable[[Command], Command]:
+    """`-o`, with these formats; `old`: a spelling that still works."""
+    names = ("-o", "--output", *([old] if old else ()))
+    return click.option(*names, "output", metavar="FORM", type=Form(forms), help=help)
+
+
+def json_options(form: str, *, help: str) -> Callable[[Command], Command]:
+    """`-o` and `--json` for a command that prints `form` or JSON: the argument `as_json`.
+
+    `help`: the JSON in a few words, such as "one object".
+    """
+
+    def add(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_form(*, output: str | None, as_json: bool, **options: Any) -> object:
+            if as_json and output not in (None, "json"):
+                raise click.UsageError("--output and --json exclude each other: give one")
+            return command(as_json=as_json or output == "json", **options)
+
+        options = added(
+            form_option(form, "json", help=f"{form} or json ({help}) [{form}]."),
+            flag("--json", "as_json", help="Same as -o json."),
+        )
+        made: Any = options(with_form)
+        return made  # type: ignore[no-any-return]
+
+    return add
+
+
 _FORM_OPTIONS = added(
-    click.option(
-        "-o",
-        "--output",
-        metavar="FORM",
-        type=click.Choice(FORMS),
+    form_option(
+        *FORMS,
         help="text, wide (nothing shortened), json (a line per input), yaml, csv or markdown.",
     ),
     flag("--json", "as_json", help="Same as -o json."),

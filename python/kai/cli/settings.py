@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kai.cli.adding import added, flag, with_default
+from kai.cli.adding import added, flag
 from kai.cli.failures import DONE, print_error
+from kai.cli.output import Form
 from kai.engine.frozen import thawed
 from kai.errors import InvalidRequestError
 
@@ -117,15 +118,13 @@ Examples:
 """,
 )
 @click.option(
-    "-o",
     "--orchestrator",
     metavar="NAME",
-    required=True,
-    help="Orchestrator, such as zenml, kfp or ray; an unknown name lists all.",
+    help="Orchestrator, such as zenml, kfp or ray; an unknown name lists all. Required.",
 )
-@with_default(
-    "--format", "form", type=click.Choice(("yaml", "json", "python")), default="yaml",
-    help="Output format.")  # fmt: skip
+@click.option("-o", "--output", metavar="FORM", help="yaml, json or python [yaml].")
+@click.option("--format", "old_output", hidden=True)
+@flag("--json", "as_json", help="Same as -o json.")
 @click.option("--pod", "shown", flag_value="pod", help="Print the resulting pod instead.")
 @click.option(
     "--cluster-objects", "shown", flag_value="cluster_objects",
@@ -144,8 +143,10 @@ Examples:
 )  # fmt: skip
 @_request_options
 def command(
-    orchestrator: str,
-    form: str,
+    orchestrator: str | None,
+    output: str | None,
+    old_output: str | None,
+    as_json: bool,
     shown: str | None,
     strict: bool,
     options: tuple[str, ...],
@@ -158,7 +159,9 @@ def command(
     """
     from kai.integrations.registry import builder_for, orchestrator_of
 
-    orchestrator = orchestrator_of(orchestrator)
+    named, output = _named(orchestrator, output)
+    form = _form(output or old_output, as_json=as_json)
+    orchestrator = orchestrator_of(named)
     build = builder_for(orchestrator)
     words = _Words(build)
     request = _request(given, words)
@@ -194,6 +197,25 @@ def command(
     }
     _write(thawed(parts if shown == "all" else parts[shown or "settings"]), form, shown)
     return DONE
+
+
+_FORMS = ("yaml", "json", "python")
+
+
+def _named(orchestrator: str | None, output: str | None) -> tuple[str, str | None]:
+    """The orchestrator, and the value of `-o`, which was the orchestrator before."""
+    if output is not None and orchestrator is None and output not in _FORMS:
+        print_error(f"-o is the output format: write --orchestrator {output}")
+        return output, None
+    if orchestrator is None:
+        raise click.UsageError("--orchestrator is missing")
+    return orchestrator, output
+
+
+def _form(output: str | None, *, as_json: bool) -> str:
+    if as_json and output not in (None, "json"):
+        raise click.UsageError("--output and --json exclude each other: give one")
+    return Form(_FORMS).convert(output or ("json" if as_json else "yaml"), None, None)
 
 
 def _request(given: Mapping[str, Any], words: _Words) -> PodRequest:

@@ -11,6 +11,7 @@ import click
 from kai.cli.adding import flag, given_options, with_default
 from kai.cli.failures import DONE, print_error
 from kai.cli.first_moment import beginning, first_moment_options, is_live
+from kai.cli.output import json_options
 from kai.cli.virtual import (
     FORMATS,
     columns_option,
@@ -69,7 +70,7 @@ Examples:
 @click.option("--out", metavar="FILE", help="Save the timeline; kai.sim.Timeline.load reads it.")
 @click.option("--html", metavar="FILE", help="Write an HTML page with interactive charts.")
 @click.option("--perfetto", metavar="FILE", help="Write a trace for https://ui.perfetto.dev.")
-@flag("--json", "as_json", help="Print jobs and metrics as JSON.")
+@json_options("text", help="jobs and metrics")
 @click.option(
     "--fair-share",
     metavar="REQUEST",
@@ -130,7 +131,7 @@ def _simulate(files: tuple[str, ...], options: dict[str, Any]) -> int:
     for problem in given.problems:
         print_error(problem)
     config = None if options["config"] is None else named("--config", options["config"])
-    for problem in _warnings(config):
+    for problem in _warnings(config, starts_with_cluster=given.first is not None):
         print_error(problem)
     until_s = None if options["until"] is None else seconds("--until", options["until"])
     warm_up_s = warm_up(options["warm_up"], given, until_s)
@@ -150,7 +151,7 @@ def _simulate(files: tuple[str, ...], options: dict[str, Any]) -> int:
     return DONE
 
 
-def _warnings(config: Path | None) -> list[str]:
+def _warnings(config: Path | None, *, starts_with_cluster: bool) -> list[str]:
     """The warnings about a configuration: settings without effect, or with another one."""
     from kai.engine import config as configuration
     from kai.sim.past_usage import params_in
@@ -158,7 +159,11 @@ def _warnings(config: Path | None) -> list[str]:
     if config is None:
         return []
     params = params_in(config)
-    warnings = configuration.read(configuration.config_json(config)).warnings
+    settings, of_cluster = configuration.split(config)
+    warnings = configuration.read(configuration.to_json(settings)).warnings
+    if of_cluster and not starts_with_cluster:
+        names = ", ".join(of_cluster)
+        warnings = [*warnings, f"schedulerParams are skipped, as no cluster is given: {names}"]
     return [*warnings, *(() if params is None else params.warnings)]
 
 
@@ -243,7 +248,7 @@ def _fair_share(file: str) -> int:
     return DONE
 
 
-OF_TIME_BASED = ("time_based", "as_kai", "out", "html", "as_json")
+OF_TIME_BASED = ("time_based", "as_kai", "out", "html", "output", "as_json")
 
 
 def _time_based(file: str, options: dict[str, Any]) -> int:

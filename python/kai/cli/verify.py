@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kai.cli.adding import flag
 from kai.cli.failures import ANSWER_IS_NO, BAD_INPUT, DONE, print_error
+from kai.cli.output import json_options
 from kai.cli.work import as_kai_option, error_console
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ Examples:
 )
 @click.argument("cases", metavar="CASES...", nargs=-1)
 @as_kai_option
-@flag("--json", "as_json", help="Print one JSON object.")
+@json_options("text", help="one object")
 @click.option(
     "--area",
     "areas",

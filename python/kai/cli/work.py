@@ -113,12 +113,12 @@ class PlanArguments:
 
     def _configuration(self) -> tuple[Mapping[str, Any] | None, dict[str, Any]]:
         """The configuration, and the parameters that it or an option sets, by their names."""
-        from kai.engine import parameters
+        from kai.engine import config as configuration
 
         config: Mapping[str, Any] | None = None
         found: dict[str, Any] = {}
         if self.config is not None:
-            config, found = parameters.split(named("--config", self.config))
+            config, found = configuration.split(named("--config", self.config))
         for name, value, default in (
             ("schedulerName", self.scheduler_name, keys.SCHEDULER_NAME),
             ("queueLabelKey", self.queue_label_key, keys.QUEUE_LABEL),

@@ -28,13 +28,13 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kai.api import defaults, files, keys, kinds, times
+from kai.api import arguments, defaults, files, keys, kinds, times
 from kai.api.naming import naming
 from kai.api.nearest import check_known, did_you_mean
 from kai.api.reading import at, mapping
-from kai.engine import arguments, edits, objects, overview, text
+from kai.engine import edits, objects, overview, parameters, text
 from kai.engine import usage as usages
-from kai.engine.config import ConfigSource, config_json, read
+from kai.engine.config import ConfigSource, read, split, to_json
 from kai.engine.elsewhere import Elsewhere, may_wait_elsewhere
 from kai.engine.lost_pods import LostPods, node_names_in
 from kai.engine.objects import Amount, NodeOptions, Objects, PodOptions, QueueOptions
@@ -298,6 +298,15 @@ class Cluster:
         carried = self._core_cluster().config_json
         config: dict[str, Any] | None = json.loads(carried) if carried else None
         return config
+
+    def _has_params(self, wanted: Mapping[str, Any]) -> bool:
+        """Whether these are among the `schedulerParams` of the cluster; True for a live one, whose
+        connection has them."""
+        if self._is_live:
+            return True
+        known = self._tree_before().get("schedulerParams")
+        there = defaults.scheduler_params() if known is None else mapping(known)
+        return all(_holds(there.get(name), each) for name, each in wanted.items())
 
     @property
     def rejected(self) -> tuple[Rejected, ...]:
@@ -786,16 +795,19 @@ class Cluster:
     def configure(self, config: ConfigSource | None = None, **params: Any) -> Cluster:
         """Sets the scheduler configuration of the cluster, and its `schedulerParams`.
 
-        `config` has the same forms as for `kai.Scheduler`. Other parameters keep the default of
-        KAI's command line.
+        `config` has the same forms as for `kai.Config.load`, or is a `kai.Config`; its
+        `schedulerParams` are set, too. Other parameters keep the default of KAI's command line.
 
         Raises InvalidClusterError for an unknown parameter and for a value that no object can hold,
         and InvalidConfigError for a configuration that cannot be used.
         """
         _check_params(params)
-        carried = None if config is None else config_json(config)
-        if carried is not None:
+        carried = None
+        if config is not None:
+            found, of_config = split(config)
+            carried = to_json(found)
             read(carried)
+            params = {**parameters.nested(of_config), **params}
         with self._lock:
             tree = self._writable()
             if carried is not None:
@@ -1517,6 +1529,13 @@ def _checked(method: Callable[..., object], variables: Mapping[str, Any]) -> dic
     given = {name: each for name, each in variables.items() if name != "self"}
     arguments.check(given, method)
     return given
+
+
+def _holds(there: object, wanted: object) -> bool:
+    """Whether a parameter has this value; a missing one is zero, as in Go."""
+    if isinstance(wanted, Mapping):
+        return all(_holds(mapping(there).get(name), each) for name, each in wanted.items())
+    return bool(there == wanted or (there is None and not wanted))
 
 
 def _check_params(params: Iterable[str]) -> None:

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypedDict
 
 from kai.api import documents, files
+from kai.api.arguments import all_in_sentences, in_a_sentence
 from kai.api.naming import naming
 from kai.api.rules import shown
 from kai.api.spelling import camel_name
-from kai.engine import shards
-from kai.engine.arguments import all_in_sentences, in_a_sentence
+from kai.engine import parameters, shards
 from kai.errors import InvalidConfigError, InvalidInputError
 
 # Names for type checkers; a test compares them with those of the compiled core.
@@ -110,6 +110,9 @@ class Config:
     (docs/compatibility.md)."""
     usage_db_config: Mapping[str, Any] = field(default_factory=dict)
     """Where `kai run` reads the past usage of queues; plans ignore it."""
+    scheduler_params: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the scheduler's command line, as in a snapshot; a missing one keeps its default.
+    They are settings of the cluster: `kai.Cluster.configure` and `kai run` use them."""
 
     def __post_init__(self) -> None:
         if isinstance(self.actions, str):
@@ -122,7 +125,9 @@ class Config:
             if value is not None and not isinstance(value, wanted):
                 kind = "a list" if wanted is Sequence else "a mapping"
                 raise InvalidConfigError(f"{name} is {shown(value)}: write {kind}")
-        if warnings := read(to_json(self.to_dict())).warnings:
+        text = to_json(self.to_dict())
+        parameters.of_config(self.scheduler_params)
+        if warnings := read(without_params(text)).warnings:
             raise InvalidConfigError(f"config: {'; '.join(warnings)}")
 
     @classmethod
@@ -133,10 +138,13 @@ class Config:
         >>> kai.Config.load({"actions": "allocate, reclaim"}).actions
         ('allocate', 'reclaim')
 
+        The source may also be a SchedulingShard, a Config of KAI's operator, the ConfigMap that it
+        writes, or the content of a snapshot, whose `config` and `schedulerParams` are used.
+
         Raises InvalidConfigError if it cannot be read, and as `kai.Config` itself does.
         """
         text = config_json(source)
-        if warnings := read(text).warnings:
+        if warnings := read(without_params(text)).warnings:
             raise InvalidConfigError(f"config: {'; '.join(warnings)}")
         given: dict[str, Any] = {
             name: value for name, value in json.loads(text or "{}").items() if value is not None
@@ -189,6 +197,27 @@ def read(text: str, *, as_kai: bool = False) -> Any:
     return _core.Config.parse(text, as_kai=as_kai)
 
 
+def split(config: ConfigSource) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    """A configuration without its `schedulerParams`, and those by their names in the table of
+    flags. Raises InvalidConfigError."""
+    rest = json.loads(config_json(config) or "{}")
+    given = rest.pop(_PARAMS, None)
+    return rest, {} if given is None else parameters.of_config(given)
+
+
+def without_params(text: str) -> str:
+    """A configuration as JSON without its `schedulerParams`, which the compiled one does not
+    have."""
+    if _PARAMS not in text:
+        return text
+    value = json.loads(text)
+    value.pop(_PARAMS, None)
+    return to_json(value)
+
+
+_PARAMS = "schedulerParams"
+
+
 def to_json(value: Mapping[str, Any]) -> str:
     """Raises InvalidConfigError for values that JSON cannot hold."""
     try:
@@ -214,7 +243,7 @@ def config_json(config: ConfigSource) -> str:
             value = _only_one(documents.read_documents(text))
         value = {} if value is None else value
     with naming(name, InvalidConfigError):
-        value = shards.settings_in(value)
+        value = shards.settings_in(_of_snapshot(value))
     if isinstance(value, Mapping) and value.get("kind") == "ConfigMap":
         return config_json(_from_config_map(name, value))
     if not isinstance(value, Mapping):
@@ -222,10 +251,21 @@ def config_json(config: ConfigSource) -> str:
     try:
         written = to_json(value)
         if config is not value:  # so that errors of a file name the file
-            read(written)
+            read(without_params(written))
         return written
     except InvalidConfigError as error:
         raise InvalidConfigError(str(error).replace("config", name, 1)) from None
+
+
+def _of_snapshot(value: Any) -> Any:
+    """The configuration of a snapshot, with its `schedulerParams`; other values are unchanged."""
+    if not isinstance(value, Mapping) or "rawObjects" not in value:
+        return value
+    own = value.get("config") or {}
+    params = value.get(_PARAMS)
+    if not isinstance(own, Mapping) or params is None:
+        return own
+    return {**own, _PARAMS: parameters.of_snapshot(params)}
 
 
 def _only_one(given: Iterable[documents.Document]) -> Any:

@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kai.api.arguments import all_in_sentences
 from kai.engine import text
-from kai.engine.arguments import all_in_sentences
 from kai.engine.frozen import Frozen
 from kai.engine.values import plain
 from kai.errors import InvalidInputError

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kai.api.arguments import all_in_sentences
 from kai.engine import text
-from kai.engine.arguments import all_in_sentences
 from kai.engine.frozen import Frozen
 from kai.engine.values import ByName, plain
+from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from kai import _core
@@ -61,6 +63,9 @@ class NodePlan:
 
         0 on a node that accepts no pods.
         """
+        for name, amount in (("gpus", gpus), ("cpus", cpus), ("memory", memory)):
+            if not 0 <= amount < math.inf:
+                raise InvalidInputError(f"room_for(): {name} is {amount}: write a number from 0")
         if self.state:
             return 0
         rooms = [

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from kai.admission import fields
-from kai.api import keys, quantities, rules
+from kai.api import arguments, keys, quantities, rules
 from kai.api.nearest import check_known, did_you_mean
-from kai.engine import arguments
 from kai.errors import InvalidClusterError
 
 if TYPE_CHECKING:

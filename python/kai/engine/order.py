@@ -21,8 +21,8 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from kai.api import times
+from kai.api.arguments import all_in_sentences
 from kai.engine import text
-from kai.engine.arguments import all_in_sentences
 from kai.engine.values import plain
 from kai.errors import NotFoundError
 

@@ -1,29 +1,19 @@
 """The `schedulerParams` of a configuration: settings of KAI's command line that change decisions.
 
-config, found = parameters.split(config)      # {"schedulerName": "kai", ...}
+config, found = configuration.split(config)      # {"schedulerName": "kai", ...}
 cluster.configure(**parameters.nested(found))
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from kai.api import defaults
 from kai.api.kai_flags import ADDED_PARAMETERS, PARAMETERS
 from kai.api.nearest import check_known
-from kai.engine import config as configuration
-from kai.engine.config import ConfigSource
+from kai.api.reading import mapping
 from kai.errors import InvalidConfigError, InvalidInputError
-
-
-def split(config: ConfigSource) -> tuple[Mapping[str, Any], dict[str, Any]]:
-    """A configuration without its `schedulerParams`, and those by their names in the table of
-    flags. Raises InvalidConfigError."""
-    rest = json.loads(configuration.config_json(config) or "{}")
-    given = rest.pop("schedulerParams", None)
-    return rest, {} if given is None else of_config(given)
 
 
 def nested(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -36,6 +26,27 @@ def nested(found: Mapping[str, Any]) -> dict[str, Any]:
         else:
             made[name] = value
     return made
+
+
+def of_snapshot(given: object) -> dict[str, Any]:
+    """The `schedulerParams` of a snapshot in the format of a configuration: a member that a
+    snapshot lacks is zero, as in Go (spec 2 L7). Raises InvalidConfigError."""
+    if not isinstance(given, Mapping):
+        raise InvalidConfigError(f"schedulerParams: {given!r} is not a mapping")
+    found = _zero(defaults.scheduler_params(), given)
+    known = {name.partition(".")[0] for name in (*PARAMETERS, *ADDED_PARAMETERS)}
+    return {name: each for name, each in found.items() if name in known}
+
+
+def _zero(members: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The given members, and zero for each of `members` that is missing."""
+    found = dict(given)
+    for name, default in members.items():
+        if isinstance(default, Mapping):
+            found[name] = _zero(default, mapping(given.get(name)))
+        else:
+            found.setdefault(name, type(default)())
+    return found
 
 
 def of_config(given: object) -> dict[str, Any]:

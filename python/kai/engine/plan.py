@@ -21,9 +21,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from kai.api.arguments import all_in_sentences
 from kai.engine import explain, report, text
 from kai.engine.answer import Answer
-from kai.engine.arguments import all_in_sentences
 from kai.engine.values import GroupPlan
 from kai.errors import InvalidInputError, NotFoundError
 

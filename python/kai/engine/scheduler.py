@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from kai.api import times
+from kai.api.arguments import all_in_sentences, suggesting, wrong_type
 from kai.engine import config as configuration
-from kai.engine.arguments import all_in_sentences, suggesting, wrong_type
+from kai.engine import parameters
 from kai.engine.cluster import Cluster
 from kai.engine.config import ConfigSource
 from kai.engine.origin import Origin, PlanAfresh
@@ -55,11 +56,12 @@ class Scheduler:
     """Plans clusters with one configuration.
 
     `config` is a `kai.Config`, or a mapping, the text of a YAML or JSON file, or its path, in the
-    format of KAI's ``--scheduler-conf`` (spec 2 C5). None: the configuration in each snapshot, or
-    KAI's defaults if it has none. Unknown names in it are skipped and reported in the `warnings` of
-    every plan; `kai.Config` rejects them. `as_kai` keeps KAI's behaviour in all switches
-    (docs/compatibility.md). `policies` are functions declared with `kai.policy`; they apply with
-    every configuration.
+    format of KAI's ``--scheduler-conf`` (spec 2 C5). Its `schedulerParams` are settings of a
+    cluster: a plan of a cluster that does not have them has a warning. None: the configuration in
+    each snapshot, or KAI's defaults if it has none. Unknown names in it are skipped and reported in
+    the `warnings` of every plan; `kai.Config` rejects them. `as_kai` keeps KAI's behaviour in all
+    switches (docs/compatibility.md). `policies` are functions declared with `kai.policy`; they
+    apply with every configuration.
 
     Raises InvalidConfigError for a configuration that cannot be used, and for a policy that is
     none.
@@ -85,7 +87,10 @@ class Scheduler:
         self._sessions: dict[str, _core.Session] = {}
         # Clusters whose memory was imported, in their compiled form of that time.
         self._recalled: WeakKeyDictionary[Cluster, _core.Cluster] = WeakKeyDictionary()
-        self._config = None if config is None else configuration.config_json(config)
+        self._config, self._params = None, dict[str, Any]()
+        if config is not None:
+            given, found = configuration.split(config)
+            self._config, self._params = configuration.to_json(given), parameters.nested(found)
         if self._config is not None or self._policies:
             self._session(self._config or "")
 
@@ -118,6 +123,8 @@ class Scheduler:
         else:
             plan = session.plan(compiled, now_ns=now_ns)
         noted = cluster._warnings(nodes=lambda: (node for node, *_ in plan.nodes()))
+        if self._params and not cluster._has_params(self._params):
+            noted = (*noted, _OTHER_PARAMS)
         elsewhere = cluster._pods_elsewhere()
         # Nothing else to plan, or a setting for KAI: these pods were expected in the plan.
         if elsewhere and (elsewhere.meant_for_kai or not cluster.counts["pod_groups"]):
@@ -202,6 +209,8 @@ class Scheduler:
         InvalidClusterError for a cluster that names an object twice.
         """
         session, core = self._on(cluster)
+        if not 0 <= assumption < 2**63:
+            return False  # no assumption has this number
         return session.forget(core, assumption)
 
     def export_memory(self, cluster: Cluster) -> str:
@@ -258,6 +267,12 @@ class Scheduler:
         if self._policies:
             also += f", policies {', '.join(each.name for each in self._policies)}"
         return f"<kai.Scheduler, configuration {config}{also}>"
+
+
+_OTHER_PARAMS = (
+    "the cluster has not the schedulerParams of the configuration, so the plan does not use them:"
+    " write cluster.configure(config)"
+)
 
 
 def _time_of(cluster: Cluster, now: datetime | str | None) -> int:

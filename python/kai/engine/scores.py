@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from kai.api.arguments import all_in_sentences
 from kai.engine import explain, text
-from kai.engine.arguments import all_in_sentences
 from kai.engine.frames import needed
 from kai.engine.frozen import Frozen
 from kai.engine.values import ByName, MissingKey, plain
@@ -184,7 +184,10 @@ class Scores(ByName[NodeScore]):
 
     def shown(self, most: int | None) -> list[NodeScore]:
         """At most this many of the best nodes, with the chosen one in place of the last if it comes
-        later: then other pods are placed before this one."""
+        later: then other pods are placed before this one. Raises InvalidInputError for `most` below
+        1."""
+        if most is not None and most < 1:
+            raise InvalidInputError(f"most is {most}: write a whole number from 1")
         rows = [*self.values()]
         if most is None or len(rows) <= most:
             return rows

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kai.engine.cluster import Cluster
     from kai.engine.plan import Plan
 
-__all__ = ["Slices", "slices_of"]
+__all__ = ["Slices", "slices_of", "totals_of"]
 
 
 class Slices(NamedTuple):
@@ -29,14 +29,10 @@ class Slices(NamedTuple):
 
 def slices_of(cluster: Cluster, plan: Plan) -> dict[str, dict[str, Slices]]:
     """By node and profile; nodes without slices are missing. A live cluster keeps no pods."""
-    lists = cluster.objects
-    there = {
-        text(at(node, "metadata", "name")): found
-        for node in lists.get("nodes", ())
-        if (found := _slices(mapping(at(node, "status", "allocatable"))))
-    }
+    there = totals_of(cluster)
     if not there:
         return {}
+    lists = cluster.objects
     pods = {kinds.full_name(pod): pod for pod in lists.get("pods", ())}
     knows_pods = "pods" in lists
     used: dict[str, Counter[str]] = {node: Counter() for node in there}
@@ -49,6 +45,15 @@ def slices_of(cluster: Cluster, plan: Plan) -> dict[str, dict[str, Slices]]:
             for profile, number in sorted(found.items())
         }
         for node, found in there.items()
+    }
+
+
+def totals_of(cluster: Cluster) -> dict[str, dict[str, int]]:
+    """How many slices of each profile each node has; nodes without slices are missing."""
+    return {
+        text(at(node, "metadata", "name")): found
+        for node in cluster.objects.get("nodes", ())
+        if (found := _slices(mapping(at(node, "status", "allocatable"))))
     }
 
 

@@ -9,6 +9,8 @@ from datetime import datetime
 from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 from kai.api import times
+from kai.api.arguments import wrong_type
+from kai.api.rules import shown
 from kai.engine import text
 from kai.engine.brief import Brief
 from kai.engine.claims import ClaimAllocation, ExtendedClaim
@@ -281,6 +283,8 @@ class ByName(Mapping[str, Value]):
     _noun: ClassVar[str] = "pod"
 
     def __init__(self, values: Mapping[str, Value]) -> None:
+        if not isinstance(values, Mapping):
+            raise wrong_type(f"{type(self).__name__}() takes a mapping, not {shown(values)}")
         self._values = {name: values[name] for name in sorted(values)}
 
     def __getitem__(self, name: str) -> Value:

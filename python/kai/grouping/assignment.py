@@ -19,12 +19,12 @@ from typing import Any
 from kai.api import keys, kinds
 from kai.api.names import LONGEST_NAME, fitting
 from kai.api.owning import Key, Manifest, Owners
-from kai.api.reading import annotations_of, at, text
+from kai.api.reading import annotations_of, at, labels_of, text
 from kai.grouping import gangs
 from kai.grouping.gangs import gang_of
 from kai.grouping.owners import Owner, key_of, top_owner_in
 from kai.grouping.parts import Gang
-from kai.grouping.pod_groups import Rules, pod_group
+from kai.grouping.pod_groups import Rules, named_queue, pod_group
 from kai.grouping.replicas import InvalidField
 
 
@@ -47,6 +47,7 @@ class Grouped:
     sub_group_of_pod: dict[str, str] = field(default_factory=dict)  # only pods in a sub-group
     problems: list[Problem] = field(default_factory=list)
     unknown_gangs: set[Key] = field(default_factory=set)  # owners whose gang is not known
+    without_queue: set[Key] = field(default_factory=set)  # owners for which no queue is named
 
 
 def group(
@@ -125,6 +126,8 @@ def _make(
         return
     if not exists:
         result.pod_groups.append(pod_group(name, owner, first, gang, rules))
+        if not named_queue(owner, labels_of(first), rules):
+            result.without_queue.add((owner.described or owner.reference)[1:4])
         if _is_unknown(owner):
             result.unknown_gangs.add(owner.key)
     for pod in pods:

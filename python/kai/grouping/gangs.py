@@ -17,7 +17,7 @@ from typing import Any
 from kai.api import keys, kinds
 from kai.api.owning import Manifest
 from kai.api.reading import annotations_of, at, labels_of, mapping, text, whole_number
-from kai.grouping import job_sets, ray, segments, training
+from kai.grouping import grove, job_sets, ray, segments, training
 from kai.grouping.owners import Owner, first_owner
 from kai.grouping.parts import Gang, leaves
 from kai.grouping.replicas import (
@@ -283,6 +283,7 @@ KNOWN: Mapping[str, Callable[[Owner, Sequence[Manifest]], Gang]] = {
     "PyTorchJob": _pytorch_job,
     "LeaderWorkerSet": _leader_worker_set,
     "JobSet": job_sets.gang,
+    "PodGang": grove.gang,
     **dict.fromkeys(training.FAMILIES, training.gang),
     **{kind: ray.gang for kind, row in kinds.KINDS.items() if row.ray},
 }

@@ -49,6 +49,7 @@ class Owner:
     named: str = ""  # name of the group, if it does not follow from the owner
     described: Reference | None = None  # the owner in the annotation, if it differs
     ray_cluster: Manifest = field(default_factory=dict)  # of a Ray kind; {} if unknown
+    pod_gang: Owner | None = None  # of a workload of Grove: the gang that the pod names
 
     @property
     def group_name(self) -> str:
@@ -112,8 +113,30 @@ def chain_of(pod: Manifest, find: Callable[[Reference], Manifest | None]) -> lis
         if found is None:
             break
         chain.append(_as_owner(reference._replace(uid=_uid(found) or reference.uid), found))
+        if chain[-1].row.group == _GROVE:
+            chain[-1] = _with_pod_gang(chain[-1], pod, find)
         reference = _reference_of_owner(chain[-1])
     return chain
+
+
+_GROVE = "grove.io"
+
+
+def _with_pod_gang(
+    owner: Owner, pod: Manifest, find: Callable[[Reference], Manifest | None]
+) -> Owner:
+    """A workload of Grove, with the PodGang that a label of the pod names (spec 6 C28e)."""
+    name = text(labels_of(pod).get(keys.GROVE_GANG_LABEL))
+    reference = Reference(_POD_GANG, "PodGang", owner.key[1], name, "")
+    found = find(reference) if name else None
+    if found is None:
+        return owner
+    gang = _as_owner(reference._replace(uid=_uid(found)), found)
+    named = text(at(found, "spec", "priorityClassName"))
+    return replace(owner, pod_gang=replace(gang, priority_class=named or gang.priority_class))
+
+
+_POD_GANG = "scheduler.grove.io/v1alpha1"
 
 
 def reference_of(pod: Manifest) -> Reference | None:
@@ -173,6 +196,11 @@ def owner_of(chain: Sequence[Owner]) -> Owner:
     while last and top.row.looked_through:
         last -= 1
         top = _with_settings(chain[last], top)
+    if top.pod_gang is not None:
+        # The settings of the workload come before those of its gang.
+        labels = {**top.pod_gang.labels, **top.labels}
+        annotations = {**top.pod_gang.annotations, **top.annotations}
+        return replace(top.pod_gang, labels=labels, annotations=annotations)
     if last == 0 or top.key[0] == "Pod":
         return _of_spark(pod, top)
     if top.row.ray:

@@ -96,7 +96,7 @@ def _labels(owner: Owner, of_pod: Mapping[str, Any], rules: Rules) -> dict[str, 
 
 def _spec(owner: Owner, pod: Manifest, gang: Gang, rules: Rules) -> dict[str, Any]:
     of_pod = labels_of(pod)
-    spec: dict[str, Any] = {"queue": _queue(owner, of_pod, rules)}
+    spec: dict[str, Any] = {"queue": named_queue(owner, of_pod, rules) or defaults.DEFAULT_QUEUE}
     if gang.min_sub_group is None:
         spec["minMember"] = gang.min_member
     else:
@@ -121,7 +121,8 @@ def _spec(owner: Owner, pod: Manifest, gang: Gang, rules: Rules) -> dict[str, An
             spec["preemptibility"] = each.lower()
             break
     topology = (text(owner.annotations.get(key)) for key in keys.TOPOLOGY)
-    if constraint := segments.constraint_of(*topology):
+    constraint = {**(segments.constraint_of(*topology) or {}), **(gang.constraint or {})}
+    if constraint:
         spec["topologyConstraint"] = constraint  # spec 4 C2
     if gang.sub_groups:
         spec["subGroups"] = list(gang.sub_groups)
@@ -138,12 +139,13 @@ def _first_value(key: str, *places: Mapping[str, Any]) -> str:
     return first_text(*(place.get(key) for place in places))
 
 
-def _queue(owner: Owner, of_pod: Mapping[str, Any], rules: Rules) -> str:
+def named_queue(owner: Owner, of_pod: Mapping[str, Any], rules: Rules) -> str:
+    """The queue that the labels of the owner or of the pod name; "" for none."""
     if queue := _first_value(rules.queue_label, owner.labels, of_pod):
         return queue
     project = _first_value(keys.PROJECT_LABEL, owner.labels, of_pod)
     if not project:
-        return defaults.DEFAULT_QUEUE
+        return ""
     pool = text(of_pod.get(rules.node_pool_label))
     return f"{project}-{pool}" if pool else project
 

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from kai.api import rules
+from kai.api.arguments import in_a_sentence
 from kai.api.fields import check_fields
 from kai.integrations.libraries import installed_version
 from kai.settings import (
@@ -37,6 +38,7 @@ _HAS_SCHEDULE_TIMEOUT = (10, 5)
 _HAS_RUNTIME_CLASS = (10, 15)
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,

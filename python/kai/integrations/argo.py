@@ -22,6 +22,7 @@ from importlib import import_module
 from typing import Any
 
 from kai.api import kinds, rules
+from kai.api.arguments import in_a_sentence
 from kai.api.fields import check_fields
 from kai.settings import (
     Built,
@@ -40,6 +41,7 @@ _POD_FIELDS = ("schedulerName", "nodeSelector", "tolerations", "volumes")
 _PATCHED_FIELDS = ("runtimeClassName", "resourceClaims")  # no template has fields for these
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,

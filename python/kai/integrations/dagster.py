@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import Any
 
 from kai.api import keys, rules, spelling
+from kai.api.arguments import in_a_sentence
 from kai.api.fields import check_fields
 from kai.integrations.placement import placement
 from kai.settings import (
@@ -36,6 +37,7 @@ PIPES_CONTAINER = "dagster-pipes-execution"
 START_TIMEOUT_SECONDS = 3600
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kai.api import defaults, rules
+from kai.api.arguments import in_a_sentence
 from kai.integrations import workloads
 from kai.integrations.workloads import with_warnings
 from kai.settings import Built, PodRequest
@@ -21,6 +22,7 @@ API = "nvidia.com/v1alpha1"
 QUEUE_ANNOTATION = "nvidia.com/kai-scheduler-queue"
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,

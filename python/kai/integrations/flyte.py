@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Any
 
 from kai.api import rules
+from kai.api.arguments import in_a_sentence
 from kai.api.fields import check_fields
 from kai.integrations.placement import placement
 from kai.settings import Built, PodRequest, Unsupported, filled, merge_into_pod, native_or, pod_part
@@ -27,6 +28,7 @@ PRIMARY = "primary"
 SDKS = ("flytekit", "flyte")  # Flyte 1 and 2
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,

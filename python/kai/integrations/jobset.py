@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kai.api import keys, rules
+from kai.api.arguments import in_a_sentence
 from kai.integrations.kubernetes import CONTAINER, pod_template
 from kai.integrations.workloads import head, patch, with_warnings
 from kai.settings import Built, PodRequest
@@ -20,6 +21,7 @@ from kai.settings import Built, PodRequest
 API = "jobset.x-k8s.io/v1alpha2"
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,

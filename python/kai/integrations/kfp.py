@@ -22,6 +22,7 @@ from importlib import import_module
 from typing import Any
 
 from kai.api import keys, rules
+from kai.api.arguments import in_a_sentence
 from kai.integrations.cluster_objects import (
     DEFAULT_SCHEDULER,
     named_by_policy,
@@ -49,6 +50,7 @@ _CPU = re.compile(r"([0-9]*[.])?[0-9]+m?")
 _MEMORY = re.compile(r"[0-9]+([EPTGMK]i?)?")
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,

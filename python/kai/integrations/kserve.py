@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kai.api import rules
+from kai.api.arguments import in_a_sentence
 from kai.api.fields import check_fields
 from kai.api.resources import new_object
 from kai.integrations.placement import placement
@@ -52,6 +53,7 @@ _FEATURES = {
 }
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,

@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from kai.api import kinds, rules
+from kai.api.arguments import in_a_sentence
 from kai.integrations import workloads
 from kai.integrations.placement import Placement
 from kai.settings import Built, PodRequest, Unsupported, filled, native_or, pod_part
@@ -42,6 +43,7 @@ PROGRESS_DEADLINE = 3600  # seconds
 _POLICIES = ("Always", "OnFailure", "Never")
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kai.api import keys, rules
+from kai.api.arguments import in_a_sentence
 from kai.integrations.kubernetes import CONTAINER, pod_template
 from kai.integrations.workloads import head, patch, placed, segment_annotations, with_warnings
 from kai.settings import Built, PodRequest
@@ -20,6 +21,7 @@ API = "leaderworkerset.x-k8s.io/v1"
 STARTUP_POLICIES = ("LeaderCreated", "LeaderReady")
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,

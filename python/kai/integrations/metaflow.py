@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kai.api import keys, quantities, rules, spelling
+from kai.api.arguments import in_a_sentence
 from kai.api.fields import check_fields
 from kai.integrations.cluster_objects import (
     DEFAULT_SCHEDULER,
@@ -45,6 +46,7 @@ _MEGABYTE = 1_000_000  # the unit of Metaflow's memory
 _DEFAULTS: Mapping[str, int] = {"cpu": 1, "memory": 4096, "disk": 10240}
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from kai.api import rules
+from kai.api.arguments import in_a_sentence
 from kai.api.fields import check_fields, fields_at
 from kai.api.resources import new_object
 from kai.integrations.placement import placement
@@ -30,6 +31,7 @@ CONFIG_PATH = "kubernetes_config.json"
 _REPLACED = "replaced-by-mlflow"
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,

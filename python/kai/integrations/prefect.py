@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import Any
 
 from kai.api import keys, rules
+from kai.api.arguments import in_a_sentence
 from kai.api.fields import check_fields, fields_at
 from kai.api.resources import new_object
 from kai.integrations.placement import placement
@@ -83,6 +84,7 @@ _AMOUNTS = {
 }
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kai.api import keys, kinds, rules
+from kai.api.arguments import in_a_sentence
 from kai.integrations import workloads
 from kai.integrations.kubernetes import pod_template
 from kai.integrations.workloads import with_warnings
@@ -66,6 +67,7 @@ class WorkerGroup:
         return max(self.replicas, self.least) if self.max_replicas is None else self.max_replicas
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kai.api import keys, rules
+from kai.api.arguments import in_a_sentence
 from kai.api.fields import check_fields
 from kai.integrations.placement import placement
 from kai.settings import Built, PodRequest, Unsupported, merge_into_pod, pod_part
@@ -22,6 +23,7 @@ CONTAINER = "ray-node"
 PROVISION_TIMEOUT_SECONDS = 3600
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from kai.api import keys, kinds, rules
+from kai.api.arguments import in_a_sentence
 from kai.api.reading import at
 from kai.integrations import workloads
 from kai.integrations.placement import Placement
@@ -25,6 +26,7 @@ API = "sparkoperator.k8s.io/v1beta2"
 DRIVER, EXECUTOR = "spark-kubernetes-driver", "spark-kubernetes-executor"
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,

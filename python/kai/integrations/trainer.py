@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import Any
 
 from kai.api import keys, rules
+from kai.api.arguments import in_a_sentence
 from kai.api.fields import check_fields, fields_at
 from kai.api.resources import new_object
 from kai.integrations.placement import Placement
@@ -31,6 +32,7 @@ RUNTIME = "torch-distributed"
 _STEP_LABEL = "trainer.kubeflow.org/trainjob-ancestor-step"
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from kai.api import kinds, rules
+from kai.api.arguments import in_a_sentence
 from kai.integrations.kubernetes import pod_template
 from kai.integrations.workloads import head, patch, placed, segment_annotations
 from kai.settings import Built, PodRequest, native_or
@@ -33,6 +34,7 @@ _ROLES: Mapping[str, Mapping[str, int]] = {
 }
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,

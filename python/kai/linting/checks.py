@@ -165,7 +165,7 @@ def check(
         found += admission.queue_refusals(manifest) if is_kais else ()
         found += check_queue_object(manifest, known) if is_kais else ()
     else:
-        found = list(_workload(manifest, known, scheduler_name, queue_label_key))
+        found = list(_workload(manifest, given, known, scheduler_name, queue_label_key))
         found += given.devices.check_place(manifest)
         found += _beside(manifest, given, known, scheduler_name, queue_label_key)
     found += admission.name_refusals(manifest)
@@ -226,9 +226,8 @@ def _beside(
         if pod.spec.get("nodeName"):
             continue  # it runs, and has its claims
         queue = text(labels_of(owner).get(label_key) or pod.labels.get(label_key))
-        queue = queue or defaults.DEFAULT_QUEUE
-        yield from given.check_claims(pod, namespace, queue, label_key)
-        if not at(manifest, "metadata", "ownerReferences"):
+        yield from given.check_claims(pod, namespace, queue or defaults.DEFAULT_QUEUE, label_key)
+        if queue and not at(manifest, "metadata", "ownerReferences"):
             where: Path = (*pod.metadata_at, "labels")
             yield from given.check_quota(pod, owner, kind, queue, known, where)
 
@@ -240,7 +239,7 @@ def _owner(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _workload(
-    manifest: Mapping[str, Any], known: Queues, scheduler: str, label_key: str
+    manifest: Mapping[str, Any], given: Given, known: Queues, scheduler: str, label_key: str
 ) -> Iterator[Finding]:
     kind = text(manifest.get("kind"))
     pods = list(pods_in(manifest))
@@ -279,9 +278,14 @@ def _workload(
     # The queue of an owned object is that of its owner, which is checked if it is in the input.
     has_owner = bool(at(manifest, "metadata", "ownerReferences"))
     for pod in pods:
-        yield from _pod(
-            pod, kind, owner if not bare else {}, owner_at, scheduler, label_key, has_owner
-        )
+        above = owner if not bare else {}
+        yield from _pod(pod, kind, above, scheduler, label_key)
+        if has_owner or keys.POD_GROUP_ANNOTATION in pod.annotations:
+            continue
+        if _is_for_kai(pod, above, scheduler) or pod.scheduler == scheduler:
+            otherwise = given.without_queue(pod, above, kind, known)
+            own_at: Path = (*owner_at, "metadata")
+            yield from groups.check_queue(above, pod, label_key, own_at=own_at, otherwise=otherwise)
     yield from groups.check_kind(manifest, kind)
     yield from _queues(pods, owner, owner_at, label_key, known)
 
@@ -327,13 +331,7 @@ def _with_gpu(pods: list[Pod], kind: str) -> Pod:
 
 
 def _pod(
-    pod: Pod,
-    kind: str,
-    owner: Mapping[str, Any],
-    owner_at: Path,
-    scheduler: str,
-    label_key: str,
-    has_owner: bool,
+    pod: Pod, kind: str, owner: Mapping[str, Any], scheduler: str, label_key: str
 ) -> Iterator[Finding]:
     yield from admission.check(pod)
     yield from groups.check_keys(
@@ -345,11 +343,12 @@ def _pod(
         has_gpu=gpus.has_gpu(pod),
         label_key=label_key,
     )
-    is_for_kai = groups.wants_kai(pod, scheduler) or groups.queue_of(labels_of(owner)) is not None
+    is_for_kai = _is_for_kai(pod, owner, scheduler)
     yield from groups.check_scheduler(pod, kind, scheduler, is_for_kai=is_for_kai)
-    in_group = has_owner or keys.POD_GROUP_ANNOTATION in pod.annotations
-    if (is_for_kai or pod.scheduler == scheduler) and not in_group:
-        yield from groups.check_queue(owner, pod, label_key, own_at=(*owner_at, "metadata"))
+
+
+def _is_for_kai(pod: Pod, owner: Mapping[str, Any], scheduler: str) -> bool:
+    return groups.wants_kai(pod, scheduler) or groups.queue_of(labels_of(owner)) is not None
 
 
 def _queues(

@@ -111,7 +111,10 @@ CODES = {
     "priority-unknown": (
         "the PriorityClass is not among the given ones, or resembles one of kai install"
     ),
-    "queue-missing": "no queue is named, or its name is empty",
+    "queue-missing": (
+        "no queue is named, or its name is empty; an error if all queues are given, and not "
+        "default-queue"
+    ),
     "queue-annotation": "the queue is set as an annotation, not as a label",
     "queue-legacy": "only the queue label of KAI before 0.6 is set",
     "queue-overruled": "the workload and its pods name different queues",
@@ -132,7 +135,8 @@ CODES = {
         "warning if it is above the limit of an ancestor"
     ),
     "queue-without-quota": (
-        "a given queue has no quota, and the pods are not preemptible: they never start"
+        "a given queue, or default-queue, has no quota, and the pods are not preemptible: they "
+        "never start"
     ),
     "queue-in-use": "a Queue that has child queues or pods is deleted (only in the webhook)",
     "queue-limit-zero": "a Queue has no limit of a resource, which counts as 0",

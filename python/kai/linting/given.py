@@ -9,7 +9,7 @@ from typing import Any
 from kai.admission import gpus
 from kai.admission.finding import Finding, Path, error, warning
 from kai.admission.pods import Pod, amounts
-from kai.admission.queue_tree import Queues
+from kai.admission.queue_tree import DEFAULT_NOT_GIVEN, WITHOUT_QUEUE, Queues
 from kai.api import defaults, keys, kinds
 from kai.api.nearest import did_you_mean
 from kai.api.reading import at, first_text, labels_of, objects, text
@@ -106,15 +106,21 @@ class Given:
         )
         return self.priorities.get(name, 0) < _NOT_PREEMPTIBLE
 
+    def lacking_quota(
+        self, pod: Pod, owner: Mapping[str, Any], kind: str, queue: str, known: Queues
+    ) -> str:
+        """What a pod that cannot borrow requests and its queue has no quota of; "" for nothing."""
+        resource, name = ("gpu", "GPUs") if gpus.has_gpu(pod) else ("cpu", "CPUs")
+        asks = resource == "gpu" or any(each == "cpu" for _, each, _ in _amounts(pod))
+        if not asks or resource not in known.without_quota.get(queue, ()):
+            return ""
+        return "" if self.can_borrow(pod, owner, kind) else name
+
     def check_quota(
         self, pod: Pod, owner: Mapping[str, Any], kind: str, queue: str, known: Queues, where: Path
     ) -> Iterator[Finding]:
         """A pod that cannot borrow needs a quota of its queue."""
-        resource, name = ("gpu", "GPUs") if gpus.has_gpu(pod) else ("cpu", "CPUs")
-        asks = resource == "gpu" or any(each == "cpu" for _, each, _ in _amounts(pod))
-        if not asks or resource not in known.without_quota.get(queue, ()):
-            return
-        if not self.can_borrow(pod, owner, kind):
+        if name := self.lacking_quota(pod, owner, kind, queue, known):
             yield warning(
                 "queue-without-quota",
                 where,
@@ -122,6 +128,21 @@ class Given:
                 " cannot use more: they never start",
                 f"write the label {keys.PREEMPTIBILITY_LABEL}: preemptible, or a quota",
             )
+
+    def without_queue(
+        self, pod: Pod, owner: Mapping[str, Any], kind: str, known: Queues
+    ) -> tuple[str, bool]:
+        """What becomes of pods for which no queue is named, and whether that is certain."""
+        queue = defaults.DEFAULT_QUEUE
+        if known.complete and queue not in known.parents:
+            return f"{WITHOUT_QUEUE}, which does not exist: they wait", True
+        if name := self.lacking_quota(pod, owner, kind, queue, known):
+            place = ", which is not in the given files" if known.lacks_default() else ""
+            quota = f"{WITHOUT_QUEUE}{place}. It has a quota of 0 {name}"
+            return f"{quota}, and they are not preemptible: they never start", False
+        if known.lacks_default():
+            return DEFAULT_NOT_GIVEN, False
+        return f"{WITHOUT_QUEUE}, and wait if it does not exist", False
 
 
 _NOT_PREEMPTIBLE = 100

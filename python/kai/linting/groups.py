@@ -9,6 +9,7 @@ from typing import Any
 from kai.admission import gpus, keys_of, misspelt
 from kai.admission.finding import Edit, Finding, Path, error, warning
 from kai.admission.pods import Pod
+from kai.admission.queue_tree import WITHOUT_QUEUE
 from kai.api import keys, kinds, rules
 from kai.api.nearest import is_typo
 from kai.api.reading import annotations_of, at, labels_of, mapping, text
@@ -243,10 +244,19 @@ def queue_of(labels: Mapping[str, Any]) -> str | None:
     return None
 
 
+_IF_UNKNOWN = (f"{WITHOUT_QUEUE}, and wait if it does not exist", False)
+
+
 def check_queue(
-    owner: Mapping[str, Any], pod: Pod, label_key: str, *, own_at: Path
+    owner: Mapping[str, Any],
+    pod: Pod,
+    label_key: str,
+    *,
+    own_at: Path,
+    otherwise: tuple[str, bool] = _IF_UNKNOWN,
 ) -> Iterator[Finding]:
-    """Checks that pods of KAI's scheduler name a queue, under the key that KAI reads."""
+    """Checks that pods of KAI's scheduler name a queue, under the key that KAI reads. `otherwise`:
+    what becomes of pods without a queue, and whether that is certain."""
     owners, own = labels_of(owner), pod.labels
     where: Path = (*pod.metadata_at, "labels")
     if label_key in owners or label_key in own:
@@ -284,10 +294,12 @@ def check_queue(
     if any(key in keys_of.QUEUES or misspelt.meant(str(key)) == keys.QUEUE_LABEL for key in named):
         return  # another finding names it
     like = next((key for key in named if "queue" in misspelt.squeezed(str(key))), None)
-    yield warning(
+    message, is_certain = otherwise
+    make = error if is_certain else warning
+    yield make(
         "queue-missing",
         where,
-        "no queue is named: the pods use default-queue, and wait if it does not exist",
+        message,
         f"add the label {label_key}" + (f"; KAI does not read {like}" if like else ""),
     )
 

@@ -18,8 +18,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kai.api import extras, keys
+from kai.api.arguments import in_a_sentence, suggesting
 from kai.controllers.planning.options import PlanningOptions
-from kai.engine.arguments import in_a_sentence, suggesting
 from kai.errors import KaiError
 
 if TYPE_CHECKING:

@@ -9,10 +9,12 @@ import sys
 from pathlib import Path
 
 from kai.api import files
+from kai.api.arguments import in_a_sentence
 from kai.errors import InvalidConfigError
 from kai.policy.declaring import Policy
 
 
+@in_a_sentence
 def load(file: str | os.PathLike[str]) -> tuple[Policy, ...]:
     """The policies in a Python file, in the order of its lines. The file is executed.
 

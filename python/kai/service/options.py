@@ -12,7 +12,7 @@ from kai.api.names import object_name
 from kai.api.nearest import check_known, did_you_mean
 from kai.controllers.planning.options import ROLES, PlanningOptions
 from kai.controllers.pods.sharing import Reservations
-from kai.engine import parameters
+from kai.engine import config as configuration
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ class Options(PlanningOptions):
         """
         if self.config is None:
             return self
-        config, found = parameters.split(self.config)
+        config, found = configuration.split(self.config)
         if not found:
             return self
         changed: dict[str, Any] = {"config": config}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kai.api import keys, rules
+from kai.api.arguments import in_a_sentence
 from kai.settings.pod import PodPart
 
 # Lists whose entries are identified by a name.
@@ -22,6 +23,7 @@ _GPU_KEYS = (
 _NVFRACTIONS = keys.NVFRACTIONS_REQUEST_ANNOTATION.partition("{")[0]
 
 
+@in_a_sentence
 def merge(existing: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of `existing` with `added` merged in.
 
@@ -58,6 +60,7 @@ def _merged_list(key: str, before: list[Any], added: list[Any]) -> list[Any]:
     return merged
 
 
+@in_a_sentence
 def merge_into_pod(
     pod: Mapping[str, Any],
     part: PodPart,

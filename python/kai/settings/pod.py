@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kai.api import keys, rules
+from kai.api.arguments import in_a_sentence
 from kai.api.resources import new_object
 from kai.settings import frameworks
 from kai.settings.request import PodRequest
@@ -88,6 +89,7 @@ def filled(fields: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str
     return {key: value for key, value in every.items() if value not in (None, "", {}, [], ())}
 
 
+@in_a_sentence
 def pod_part(request: PodRequest, *, container: str | None = None) -> PodPart:
     """The settings of a request.
 
@@ -123,6 +125,7 @@ def pod_part(request: PodRequest, *, container: str | None = None) -> PodPart:
     )
 
 
+@in_a_sentence
 def without_mounts(request: PodRequest) -> PodRequest:
     """The request for an orchestrator that cannot mount directories of the node.
 

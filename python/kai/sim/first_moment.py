@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +31,9 @@ from kai.api import keys, times
 from kai.api.durations import seconds_of, too_long
 from kai.api.nearest import did_you_mean
 from kai.engine.cluster import Cluster
+from kai.engine.slices import totals_of
 from kai.errors import InvalidInputError
+from kai.sim.traces.sacct import part_of_slice
 from kai.sim.workload import Jobs, NodePool, Queue, Workload
 
 if TYPE_CHECKING:
@@ -175,10 +179,12 @@ def workload_of(
     annotations = _annotations(cluster) if remaining.annotation else {}
     jobs = _jobs(first, remaining, seed, annotations)
     queues = tuple(_queue(*each) for each in first.compiled.queues())
+    sliced = _sliced_gpus(cluster)
+    nodes = (_node(*each) for each in first.compiled.nodes())
     now = Workload(
         jobs=jobs,
         queues=queues,
-        nodes=tuple(_node(*each) for each in first.compiled.nodes()),
+        nodes=tuple(replace(each, gpus=each.gpus + sliced.get(each.name, 0)) for each in nodes),
         name=cluster.name or "a cluster",
         source=f"{_description(remaining)}; the first moment is {times.to_text(first.now_ns)}",
         start=times.to_text(first.now_ns),
@@ -226,6 +232,25 @@ def _annotations(cluster: Cluster) -> dict[str, dict[str, str]]:
             key: str(value) for key, value in (metadata.get("annotations") or {}).items()
         }
     return found
+
+
+def _sliced_gpus(cluster: Cluster) -> dict[str, int]:
+    """The GPUs that the MIG slices of a node count as, as in queues (spec 3 M5): one for each
+    compute slice, or, with countMigAsParts, the parts, rounded up."""
+    in_parts = cluster._has_params({"countMigAsParts": True})
+    found = {}
+    for node, profiles in totals_of(cluster).items():
+        gpus = Fraction(0)
+        for profile, number in profiles.items():
+            if match := _COUNTED.fullmatch(profile):
+                part = part_of_slice(profile) if in_parts else None
+                gpus += number * (Fraction(int(match[1])) if part is None else part)
+        found[node] = math.ceil(gpus)
+    return found
+
+
+_COUNTED = re.compile(r"(\d+)g\.\d+gb")
+"""The profiles that count in queues (spec 3 M2)."""
 
 
 def _jobs(

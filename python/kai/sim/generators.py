@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from kai.api.arguments import in_a_sentence
 from kai.engine import text
 from kai.errors import InvalidInputError
 from kai.sim.cutting import equal_pods
@@ -195,7 +196,7 @@ class Model:
 
         Raises InvalidInputError if no job arrives in that time.
         """
-        random = np.random.Generator(np.random.PCG64(seed))
+        random = random_of(seed)
         begin_s = self._arrivals(random, days)
         shares = np.array([each.share for each in self.classes])
         of_class = random.choice(len(shares), size=len(begin_s), p=shares / shares.sum())
@@ -249,6 +250,14 @@ class Model:
         return replace(templates, name=names, arrival_s=arrival_s, duration_s=duration_s)
 
 
+def random_of(seed: int) -> np.random.Generator:
+    """The random numbers of a seed. Raises InvalidInputError for a seed below 0."""
+    if seed < 0:
+        raise InvalidInputError(f"seed is {seed}: write a whole number of 0 or more")
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+@in_a_sentence
 def generate(seed: int, *, days: float = 7, **of_model: Any) -> Workload:
     """A workload of an artificial model; for options besides seed and days see `made_up`.
 
@@ -327,6 +336,7 @@ def made_up(
     return model.with_load(load) if jobs_per_day is None else model
 
 
+@in_a_sentence
 def fit(workload: Workload, *, burst_gap_s: float = 60.0) -> Model:
     """A model for workloads similar to a given one.
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kai.api import files
 from kai.api.naming import naming
 from kai.sim import series
 from kai.sim.stay_ends import EVICTED, STAY_ENDS
@@ -47,6 +48,7 @@ STATE_CLEARED = 1  # of SequenceFlags: nothing refers to earlier packets
 def write(timeline: Timeline, path: str | Path) -> None:
     """Writes the trace. Raises InvalidInputError if the file cannot be written."""
     with naming(str(path)):
+        files.check_name(path)
         Path(path).write_bytes(trace(timeline))
 
 

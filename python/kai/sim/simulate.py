@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kai.api import keys, times
+from kai.api.arguments import in_a_sentence
 from kai.engine import config as configuration
-from kai.engine.arguments import in_a_sentence
 from kai.engine.config import ConfigSource
 from kai.engine.usage_params import UsageParams
 from kai.errors import InvalidInputError, PolicyError
@@ -44,6 +44,7 @@ NEVER_NS = np.iinfo(np.int64).max
 NEVER_SAVED_NS = -1
 FOREVER_NS = NEVER_NS
 START = "2026-01-01T00:00:00Z"  # of workloads without a date
+MOST_NODES = 1_000_000
 STEPS = 2_000  # between checks of the clock and of Ctrl-C
 MIB = 1 << 20
 
@@ -169,6 +170,7 @@ def _config(config: ConfigSource | None, as_kai: bool, policies: Sequence[Policy
     from kai import _core
 
     text = "" if config is None else configuration.config_json(config)
+    text = configuration.without_params(text)  # those of the cluster count
     return configured(_core.Config.parse(text, as_kai=as_kai), policies)
 
 
@@ -230,6 +232,8 @@ def _compiled(
     from kai import _core
 
     jobs = workload.jobs
+    if (nodes := sum(pool.most for pool in workload.nodes)) > MOST_NODES:
+        raise InvalidInputError(f"the workload has {nodes} nodes, more than {MOST_NODES}")
     queue_place = {queue.name: i for i, queue in enumerate(workload.queues)}
     missing = sorted(set(jobs.queue_names) - queue_place.keys())
     if missing:

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kai.api import files
+from kai.api.arguments import all_in_sentences
 from kai.api.naming import naming
-from kai.engine.arguments import all_in_sentences
 from kai.errors import InvalidInputError
 from kai.sim.stay_ends import NODE_EVENTS, STAY_ENDS
 from kai.sim.workload import (
@@ -288,6 +289,7 @@ class Timeline:
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)
         with naming(str(path)):
+            files.check_name(path)
             Path(path).write_bytes(buffer.getvalue())
 
     @classmethod

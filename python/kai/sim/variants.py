@@ -14,13 +14,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from kai.api.arguments import in_a_sentence
 from kai.errors import InvalidInputError
-from kai.sim.generators import DAY_S
+from kai.sim.generators import DAY_S, random_of
 from kai.sim.workload import Ints, Workload
 
 __all__ = ["bootstrap", "drawn_blocks", "scaled", "whole_blocks", "with_estimates"]
 
 
+@in_a_sentence
 def bootstrap(
     workload: Workload,
     seed: int,
@@ -125,6 +127,7 @@ def scaled(
     return replace(workload, jobs=jobs, source=_and(workload.source, change))
 
 
+@in_a_sentence
 def with_estimates(
     workload: Workload, seed: int, *, error: float = 0.5, factor: float = 1.0
 ) -> Workload:
@@ -138,7 +141,7 @@ def with_estimates(
     """
     if not 0 <= error < math.inf or not 0 < factor < math.inf:
         raise InvalidInputError(f"an error of {error:g} and a factor of {factor:g} are not valid")
-    random = np.random.Generator(np.random.PCG64(seed))
+    random = random_of(seed)
     wrong = np.exp(error * random.standard_normal(len(workload.jobs)))
     jobs = workload.jobs
     estimates = np.round(jobs.duration_s * factor * wrong, 3)

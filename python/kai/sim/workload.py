@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kai.api import arguments
+from kai.api.arguments import all_in_sentences
+from kai.api.naming import naming
 from kai.api.nearest import check_known
-from kai.engine.arguments import all_in_sentences
 from kai.errors import InvalidInputError
 from kai.sim.cutting import FIXED, cut
 
@@ -449,12 +451,14 @@ def changed(
 ) -> tuple[_Row, ...]:
     """The rows, with changed fields in the row with this name.
 
-    Raises InvalidInputError for an unknown name or field.
+    Raises InvalidInputError for an unknown name or field, and for a value of another type.
     """
     names = [each.name for each in rows]
     check_known([name], names, f"the workload has no {what}", lists_all=True)
     known = [each.name for each in fields(rows[0]) if each.name != "name"]
     check_known(changes, known, f"{what} {name}: there is no field", lists_all=True)
+    with naming(f"{what} {name}"):
+        arguments.check(changes, type(rows[0]))
     return tuple(replace(each, **changes) if each.name == name else each for each in rows)
 
 

@@ -35,6 +35,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Protocol
 
 from kai.api import keys
+from kai.api.arguments import in_a_sentence
 from kai.engine.edits import parts_copied, set_or_remove, waiting, without_gpu_groups
 from kai.sim.extended_claims import next_extended_claims, with_claim_status
 from kai.sim.objects import key_of, namespace_of
@@ -56,6 +57,7 @@ class PlanLike(Protocol):
     def decisions(self) -> Sequence[Any]: ...
 
 
+@in_a_sentence
 def step(
     snapshot: Mapping[str, Any],
     plan: PlanLike,

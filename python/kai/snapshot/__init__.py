@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 
 from kai.api import documents, files, keys, kinds, times
-from kai.engine.arguments import in_a_sentence
+from kai.api.arguments import in_a_sentence
 from kai.engine.cluster import Cluster
 from kai.errors import InvalidClusterError, InvalidInputError
 from kai.snapshot import archive

@@ -26,6 +26,7 @@ from typing import Any
 from kai import admission
 from kai.admission.finding import Finding
 from kai.admission.pods import pods_in
+from kai.admission.queue_tree import DEFAULT_NOT_GIVEN, Queues
 from kai.api import defaults, documents, keys, kinds
 from kai.api.nearest import did_you_mean
 from kai.api.owning import Owners
@@ -141,6 +142,7 @@ class Manifests:
             ]
 
         there = {kind: list((beside or {}).get(listed, ())) for kind, listed in kinds.LISTS.items()}
+        given_queues = list(by_kind["Queue"])
         if beside is None:
             _add_missing(by_kind["Queue"], defaults.queues())
             _add_missing(by_kind["PriorityClass"], defaults.priority_classes())
@@ -151,7 +153,11 @@ class Manifests:
         known = self._possible_owners(items)
         pods = [_marked(pod, known) for pod in _completed(pods, known)]
         classes = [*by_kind["PriorityClass"], *there["PriorityClass"]]
-        by_kind["Pod"] = self._group(pods, known, by_kind, classes, rejected)
+        queues = Queues.of([{"kind": "Queue", **each} for each in given_queues], complete=False)
+        is_lacking = beside is None and queues.lacks_default()
+        by_kind["Pod"] = self._group(
+            pods, known, by_kind, classes, rejected, lacks_default=is_lacking
+        )
         by_kind["PodGroup"] = with_starts(by_kind["PodGroup"], by_kind["Pod"])
         _add_root_certificates(by_kind["ConfigMap"], there["ConfigMap"], by_kind["Pod"])
         if not any(
@@ -192,6 +198,8 @@ class Manifests:
         by_kind: dict[str, list[Mapping[str, Any]]],
         priority_classes: list[Mapping[str, Any]],
         rejected: list[Rejected],
+        *,
+        lacks_default: bool,
     ) -> list[Mapping[str, Any]]:
         """Assigns the pods to pod groups, and adds new pod groups to `by_kind`."""
         classes = [text(at(each, "metadata", "name")) for each in priority_classes]
@@ -205,6 +213,11 @@ class Manifests:
             give = "it or its PodGroup" if kind in gangs.KNOWN else "its PodGroup"
             why = f"how many pods of a {kind} start together is not known; give {give}"
             rejected.append(Rejected(kind, f"{namespace}/{name}", "kind", why))
+        if lacks_default and grouped.without_queue:
+            users = [
+                f"{kind} {space}/{name}" for kind, space, name in sorted(grouped.without_queue)
+            ]
+            self.warnings.append(f"{listing(users, most=1)}: {DEFAULT_NOT_GIVEN}")
         left_out = {kinds.full_name(problem.pod) for problem in grouped.problems}
         in_groups: list[Mapping[str, Any]] = [
             _in_group(pod, grouped.group_of_pod.get(name), grouped.sub_group_of_pod.get(name))

@@ -62,3 +62,17 @@ def test_nothing_proposes_to_install_kai_sched_from_pypi() -> None:
     files = [*ROOT.glob("python/kai/**/*.py"), *ROOT.glob("docs/**/*.md"), ROOT / "README.md"]
     proposing = re.compile(r"pip install[^\n]*['\"` ]kai[-_]sched(\[|\b(?!-\*))")
     assert [str(each) for each in files if proposing.search(each.read_text())] == []
+
+
+def test_nothing_proposes_to_install_a_package_that_is_not_on_pypi() -> None:
+    proposed = re.compile(r"""pip install (?:[^\n/#`]*\s)?['"]?kai[-_]sched""")
+    folders = ("python/kai", "docs", "examples", "notebooks")
+    files = [file for each in folders for file in (ROOT / each).rglob("*")] + [ROOT / "README.md"]
+    named = [
+        f"{file.relative_to(ROOT)}: {line.strip()}"
+        for file in files
+        if file.suffix in (".py", ".md", ".ipynb", ".sh", ".txt")
+        for line in file.read_text().splitlines()
+        if proposed.search(line)
+    ]
+    assert named == []

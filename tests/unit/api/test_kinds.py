@@ -28,7 +28,8 @@ def test_gangs_are_read_from_kinds_with_segments_leaves_a_ray_cluster_or_roles()
     of_ray = {name for name, kind in rows.items() if kind.ray}
     of_kubeflow = {name for name, kind in rows.items() if kind.gang == kinds.MIN_AVAILABLE}
     of_kubeflow.remove("PaddleJob")  # KAI groups it like an unknown kind: one pod starts
-    assert set(gangs.KNOWN) == with_segments | with_leaves | of_ray | of_kubeflow
+    of_grove = {"PodGang"}  # which owns no pods: a label of the pods names it
+    assert set(gangs.KNOWN) == with_segments | with_leaves | of_ray | of_kubeflow | of_grove
     assert with_segments | {"MPIJob"} == set(gangs.OF_PODS)
 
 

@@ -142,20 +142,28 @@ TRIED: dict[str, Row] = {
     ),
     "a request for endless memory": (
         "",
-        ["settings", "-o", "kubernetes", "--queue", "a", "--memory", "8Ei"],
+        ["settings", "--orchestrator", "kubernetes", "--queue", "a", "--memory", "8Ei"],
         2,
         "memory is '8Ei', which is more than the largest amount of Kubernetes, 2^63 - 1",
     ),
     "a request for endless memory of a GPU": (
         "",
-        ["settings", "-o", "kubernetes", "--queue", "a", "--gpu-memory", "99999999Ei"],
+        ["settings", "--orchestrator", "kubernetes", "--queue", "a", "--gpu-memory", "99999999Ei"],
         2,
         "--gpu-memory is '99999999Ei', which is more than the largest amount of Kubernetes, 2^63 -"
         " 1 bytes",
     ),
     "a request for endless GPUs": (
         "",
-        ["settings", "-o", "kubernetes", "--queue", "a", "--gpus", "99999999999999999999"],
+        [
+            "settings",
+            "--orchestrator",
+            "kubernetes",
+            "--queue",
+            "a",
+            "--gpus",
+            "99999999999999999999",
+        ],
         2,
         "gpus is larger than 2,147,483,647: write a smaller number",
     ),

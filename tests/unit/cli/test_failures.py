@@ -107,7 +107,12 @@ def test_a_missing_compiled_core(tmp_path: Path) -> None:
     assert done.stderr.startswith(
         "kai: the compiled core of kai cannot be loaded: run `make build`"
     )
-    assert shell("KAI settings -o kubernetes --queue a", tmp_path, python=tmp_path).returncode == 0
+    assert (
+        shell(
+            "KAI settings --orchestrator kubernetes --queue a", tmp_path, python=tmp_path
+        ).returncode
+        == 0
+    )
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:

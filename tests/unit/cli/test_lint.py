@@ -336,7 +336,7 @@ def test_only_selected_codes_are_fixed(run: Run, write: Callable[[str], Path]) -
         (["--select", "queue-cylce"], "--select: there is no code 'queue-cylce'; did you mean"),
         (["--ignore", "que"], "--ignore: there is no code 'que'"),
         (["--fix", "--diff"], "--fix and --diff exclude each other"),
-        (["--json", "--output-format", "sarif"], "--json and --output-format exclude each other"),
+        (["--json", "-o", "sarif"], "--output and --json exclude each other"),
         (["--output-format", "xml"], "'xml' is not one of"),
     ],
 )

@@ -89,7 +89,7 @@ def test_all_prints_every_member_of_the_result(run: Run) -> None:
 
 
 def test_cluster_objects_are_printed_for_an_administrator(run: Run) -> None:
-    arguments = ("settings", "-o", "kfp", "--queue", "test", "--gpu-fraction", "0.5")
+    arguments = ("settings", "--orchestrator", "kfp", "--queue", "test", "--gpu-fraction", "0.5")
     assert "--cluster-objects" in run(*arguments).err
     documents = list(yaml.safe_load_all(run(*arguments, "--cluster-objects").out))
     assert documents
@@ -123,14 +123,14 @@ def test_options_of_a_builder_are_checked(run: Run) -> None:
 def test_invalid_options_print_one_sentence(
     run: Run, arguments: tuple[str, ...], message: str
 ) -> None:
-    done = run("settings", "-o", "zenml", *arguments)
+    done = run("settings", "--orchestrator", "zenml", *arguments)
     assert (done.status, done.out) == (2, "")
     assert message in done.err
     assert "Traceback" not in done.err
 
 
 def test_an_unknown_orchestrator(run: Run) -> None:
-    done = run("settings", "-o", "zenith")
+    done = run("settings", "--orchestrator", "zenith")
     assert (done.status, "write one of airflow" in done.err) == (2, True)
 
 
@@ -169,12 +169,15 @@ def test_settings_import_no_heavy_modules() -> None:
 )
 def test_other_names_of_an_orchestrator(run: Run, name: str, orchestrator: str) -> None:
     options = ("--queue", "test", "--gpu-fraction", "0.5")
-    done = run("settings", "-o", name, *options)
-    assert (done.status, done.out) == (0, run("settings", "-o", orchestrator, *options).out)
+    done = run("settings", "--orchestrator", name, *options)
+    assert (done.status, done.out) == (
+        0,
+        run("settings", "--orchestrator", orchestrator, *options).out,
+    )
 
 
 def test_a_name_of_several_orchestrators(run: Run) -> None:
-    done = run("settings", "-o", "kubeflow", "--queue", "test")
+    done = run("settings", "--orchestrator", "kubeflow", "--queue", "test")
     assert (done.status, done.err) == (
         2,
         "kai: orchestrator is 'kubeflow', which is several: write kfp (Kubeflow Pipelines), trainer"
@@ -205,14 +208,17 @@ def test_a_name_of_several_orchestrators(run: Run) -> None:
 def test_advice_has_the_words_of_the_command_line(
     run: Run, options: tuple[str, ...], sentence: str
 ) -> None:
-    done = run("settings", "-o", "kfp", "--queue", "test", *options)
+    done = run("settings", "--orchestrator", "kfp", "--queue", "test", *options)
     assert sentence in done.err
     assert "=" not in done.err.replace("torch=2.10", "")
 
 
 def test_options_of_a_builder_are_set(run: Run) -> None:
-    assert "write --set repository_uri=" in run("settings", "-o", "mlflow", "--queue", "x").err
-    done = run("settings", "-o", "mlflow", "--queue", "x", "--set", "repo=1")
+    assert (
+        "write --set repository_uri="
+        in run("settings", "--orchestrator", "mlflow", "--queue", "x").err
+    )
+    done = run("settings", "--orchestrator", "mlflow", "--queue", "x", "--set", "repo=1")
     assert done.status == 2
     assert "--set: mlflow has no option repo; its options are " in done.err
     assert "repository_uri" in done.err

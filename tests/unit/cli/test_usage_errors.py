@@ -29,7 +29,7 @@ Run = Callable[..., Any]
             " (see 'kai plan --help')",
         ),
         (["compare", "a.yaml"], "VARIANT is missing (see 'kai compare --help')"),
-        (["settings"], "-o / --orchestrator is missing (see 'kai settings --help')"),
+        (["settings"], "--orchestrator is missing (see 'kai settings --help')"),
         (
             ["verify", "--limit-differences", "-1"],
             "--limit-differences: -1 is not in the range x>=0 (see 'kai verify --help')",

@@ -130,7 +130,7 @@ def test_types_and_core_have_the_same_names() -> None:
     assert list(typing.get_args(Action)) == NAMES["actions"]
     assert list(typing.get_args(Extra)) == NAMES["extras"]
     assert list(typing.get_args(PluginName)) == NAMES["plugins"]
-    assert sorted(configuration._MEMBERS) == sorted(NAMES[""])
+    assert sorted(configuration._MEMBERS) == sorted([*NAMES[""], "schedulerParams"])
 
 
 @pytest.mark.parametrize(

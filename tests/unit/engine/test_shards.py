@@ -8,6 +8,7 @@ import yaml
 
 import kai
 from kai.cli import main
+from kai.engine import config as configuration
 from kai.engine import parameters, shards
 
 
@@ -154,7 +155,7 @@ spec: {global: {schedulerName: ours, queueLabelKey: team, nodePoolLabelKey: pool
 
 
 def test_the_configuration_of_the_operator_names_the_scheduler_and_its_labels() -> None:
-    config, found = parameters.split(CONFIG)
+    config, found = configuration.split(CONFIG)
     assert config["actions"] == shards.configuration({})["actions"]
     assert found == {
         "schedulerName": "ours",
@@ -163,7 +164,7 @@ def test_the_configuration_of_the_operator_names_the_scheduler_and_its_labels() 
     }
     # What the shard sets counts more.
     shard = SHARD + "  partitionLabelValue: blue\n  args: {scheduler-name: theirs}\n"
-    _, found = parameters.split(f"{CONFIG}---{shard}")
+    _, found = configuration.split(f"{CONFIG}---{shard}")
     assert parameters.nested(found) == {
         "schedulerName": "theirs",
         "queueLabelKey": "team",

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from kai.api import rules
+from kai.api.arguments import in_a_sentence
 from kai.api.fields import check_fields
 from kai.api.rules import is_gpu_resource
 from kai.integrations.libraries import installed_version
@@ -25,6 +26,7 @@ OWN_LABELS = ("pipeline", "project_id", "run", "run_id", "run_name", "step_name"
 _VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"  # spec 7 C15
 
 
+@in_a_sentence
 def build(
     request: PodRequest,
     *,
@@ -248,7 +250,8 @@ def _about_steps(
 
 
 def _about_resource_settings(given: Any, request: PodRequest) -> Iterator[str]:
-    gpus = given.get("gpu_count") if isinstance(given, Mapping) else given and given.gpu_count
+    has_fields = isinstance(given, Mapping)
+    gpus = given.get("gpu_count") if has_fields else getattr(given, "gpu_count", None)
     if gpus and request.gpu_kind != "none":
         yield (
             f"ResourceSettings requests gpu_count={gpus}, which resource pools write as whole GPUs"

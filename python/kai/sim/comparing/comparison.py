@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kai.engine.arguments import in_a_sentence
+from kai.api.arguments import in_a_sentence
 from kai.engine.config import ConfigSource
 from kai.errors import InvalidInputError
 from kai.sim.comparing.findings import (
@@ -308,11 +308,15 @@ def check_level(level: float) -> None:
         raise InvalidInputError(f"level: expected 0.5 to 0.999, not {level:g}")
 
 
+MOST_SEEDS = 1_000_000
+
+
 def seeds_of(seeds: int | Sequence[int]) -> tuple[int, ...]:
-    """Raises InvalidInputError for no seeds, a seed below 0, and one that is given twice."""
+    """Raises InvalidInputError for no seeds or too many, a seed below 0, and one that is given
+    twice."""
     if isinstance(seeds, int):
-        if seeds < 1:
-            raise InvalidInputError(f"seeds: expected at least 1, not {seeds}")
+        if not 1 <= seeds <= MOST_SEEDS:
+            raise InvalidInputError(f"seeds: expected 1 to {MOST_SEEDS}, not {seeds}")
         return tuple(range(1, seeds + 1))
     chosen = tuple(seeds)
     if not chosen or min(chosen) < 0 or len(set(chosen)) < len(chosen):

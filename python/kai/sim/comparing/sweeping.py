@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from kai.api.arguments import in_a_sentence
 from kai.api.naming import naming
 from kai.api.nearest import check_known, did_you_mean
 from kai.engine import config as configuration
-from kai.engine.arguments import in_a_sentence
 from kai.engine.text import Table, count, number, to_html, to_text
 from kai.errors import InvalidInputError
 from kai.sim.comparing.comparison import (

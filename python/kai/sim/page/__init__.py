@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kai.api import files
 from kai.api.naming import naming
 from kai.engine import text
 from kai.engine.palette import DARK, LIGHT, SHADES, Ground, looks
@@ -54,6 +55,7 @@ def write(
     """
     text = html(timeline, title=title, warm_up_s=warm_up_s, fragmentation=fragmentation)
     with naming(str(path)):
+        files.check_name(path)
         Path(path).write_text(text, encoding="utf-8")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kai.api import files
+from kai.api.arguments import in_a_sentence
 from kai.api.documents import decode
 from kai.api.nearest import check_known
 from kai.errors import InvalidInputError
@@ -56,6 +57,7 @@ _OPENB_NODES = frozenset(("sn", "cpu_milli", "memory_mib", "gpu"))
 _OPENB_LIST = "openb_node_list_all_node.csv"
 
 
+@in_a_sentence
 def read(
     path: PathLike,
     *,
@@ -94,6 +96,7 @@ def read(
     return _read(path, format, choice, queues_by, processors, columns)
 
 
+@in_a_sentence
 def read_arrivals(path: PathLike, cluster: Workload, *, format: str | None = None) -> Workload:
     """The jobs of a file that arrive in an existing cluster, for `first_moment.with_arrivals`.
 
@@ -141,6 +144,7 @@ def _read(
     return workload_of(trace, choice)
 
 
+@in_a_sentence
 def read_all(folder: PathLike, *, queues: Sequence[Queue] | None = None) -> tuple[Workload, ...]:
     """The ITP clusters of a folder, each as its own workload, sorted by name.
 
@@ -156,6 +160,7 @@ def read_all(folder: PathLike, *, queues: Sequence[Queue] | None = None) -> tupl
     )
 
 
+@in_a_sentence
 def read_cluster(
     path: PathLike,
 ) -> tuple[tuple[NodePool, ...] | None, tuple[Queue, ...] | None]:
@@ -171,6 +176,7 @@ def read_cluster(
     return by_hand.cluster_of_yaml(name, content)
 
 
+@in_a_sentence
 def write_yaml(workload: Workload, path: PathLike | None = None) -> str:
     """The workload as YAML, which `read` reads to an equal workload; also written to `path`, if
     given.

@@ -233,7 +233,9 @@ def _gpus(tres: str) -> float:
     found = _GPU.findall(tres)
     bare = [int(count) for model, count in found if not model]
     total = bare[0] if bare else sum(int(count) for _, count in found)
-    parts = [(int(count), part) for model, count in found if (part := _part(model)) is not None]
+    parts = [
+        (int(count), part) for model, count in found if (part := part_of_slice(model)) is not None
+    ]
     if not parts:
         return float(total)
     whole = max(0, total - sum(count for count, _ in parts))
@@ -241,7 +243,7 @@ def _gpus(tres: str) -> float:
     return float(gpus if gpus < 1 else math.ceil(gpus))
 
 
-def _part(model: str) -> Fraction | None:
+def part_of_slice(model: str) -> Fraction | None:
     """The part of a GPU that a MIG slice has; None for a whole GPU."""
     match = _MIG.search(model.lower())
     if match is None:

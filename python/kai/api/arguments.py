@@ -92,7 +92,7 @@ def in_a_sentence(function: Callable[Parameters, Result]) -> Callable[Parameters
     ...     return names[0]
     >>> first(5)
     Traceback (most recent call last):
-    kai.engine.arguments.WrongTypeError: first(): names is 5: write a list
+    kai.api.arguments.WrongTypeError: first(): names is 5: write a list
     """
 
     @functools.wraps(function)
@@ -198,15 +198,28 @@ def _fits(value: object, hint: Any) -> bool:
         return True
     if issubclass(wanted, os.PathLike):
         return isinstance(value, os.PathLike)
+    if getattr(wanted, "_is_protocol", False):  # isinstance may raise for it
+        members = (*vars(wanted), *vars(wanted).get("__annotations__", ()))
+        return all(hasattr(value, each) for each in members if not each.startswith("_"))
     if not _is(value, wanted):
         return False
-    items: Iterable[tuple[object, Any]] = ()
-    inner = typing.get_args(hint)
+    return all(
+        any(_fits(each, one) for one in _alternatives(of))
+        for each, of in _items(value, typing.get_args(hint))
+    )
+
+
+def _items(value: object, inner: tuple[Any, ...]) -> Iterable[tuple[object, Any]]:
+    """The items of a value, each with its declared type."""
     if isinstance(value, Mapping) and len(inner) == 2:
-        items = [pair for entry in value.items() for pair in zip(entry, inner, strict=True)]
-    elif isinstance(value, (list, tuple, set, frozenset)) and len(set(inner) - {...}) == 1:
-        items = [(each, inner[0]) for each in value]
-    return all(any(_fits(each, one) for one in _alternatives(of)) for each, of in items)
+        return [pair for entry in value.items() for pair in zip(entry, inner, strict=True)]
+    if isinstance(value, tuple) and len(inner) > 1 and ... not in inner:
+        if len(value) != len(inner):
+            return [(value, type(None))]  # which it is not
+        return list(zip(value, inner, strict=True))
+    if isinstance(value, (list, tuple, set, frozenset)) and len(set(inner) - {...}) == 1:
+        return [(each, inner[0]) for each in value]
+    return ()
 
 
 def _briefly(value: object) -> str:
