@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +15,7 @@ from kai.cli.work import as_kai_option, patiently, planning_options_in
 
 if TYPE_CHECKING:
     from kai.controllers.planning.options import PlanningOptions
+    from kai.engine.fixing.fixes import Fixes
     from kai.errors import RefusedError
     from kai.live.explaining.pod_layers import PodReport
 
@@ -26,6 +27,7 @@ Examples:
   kai explain --live vision/train-0
   kai explain --live train-0 -n vision --context staging
   kai explain --live vision/train-0 --json | jq -r .explanation
+  kai explain --live vision/train-0 --fix      and the smallest change that starts it
   kai explain --scheduler-url http://localhost:8082 vision/train-0
 \b
 The first sentence, for a pod whose queue has reached its limit:
@@ -56,12 +58,18 @@ For a pod group in a file, use: kai plan FILE --explain GROUP
     default="kai-scheduler",
     help="Namespace of the scheduler that answers users without the right to list.",
 )
+@flag(
+    "--fix",
+    "with_fixes",
+    help="Also find the smallest changes that start its pod group, each proven by a plan.",
+)
 @output_options
 @click.argument("pod", metavar="POD")
 def command(
     pod: str,
     form: str,
     live: bool,
+    with_fixes: bool,
     namespace: str | None,
     scheduler_url: str | None,
     scheduler_namespace: str,
@@ -92,8 +100,34 @@ def command(
         raise click.UsageError(f"{pod!r} already has a namespace: leave out --namespace")
     name = f"{namespace}/{pod}" if namespace else pod
     asked = _Asked(name, kubeconfig, context, scheduler_url or "", scheduler_namespace)
-    Answers(form).write(_explain(asked, planning_options_in(options)))
+    if with_fixes and scheduler_url:
+        raise click.UsageError("--fix needs the objects of the cluster: leave out --scheduler-url")
+    chosen, answers = planning_options_in(options), Answers(form)
+    answer = _explain(asked, chosen)
+    fixes = _fixes(asked, chosen) if with_fixes else None
+    if fixes is None or answers.for_people:
+        answers.write(answer)
+        if fixes is not None:
+            answers.page.verbatim(fixes.lines())
+    else:
+        answers.write(replace(answer, data=lambda: {**answer.data(), **fixes.to_dict()}))
     return DONE
+
+
+def _fixes(asked: _Asked, options: PlanningOptions) -> Fixes:
+    """Raises the errors of `read_once` and of `kai.Plan.fix`."""
+    from kai.cli.fixing import marked
+    from kai.engine.scheduler import Scheduler
+    from kai.live.connecting import read_once
+
+    def find() -> Fixes:
+        cluster = read_once(
+            kubeconfig=asked.kubeconfig, context=asked.context, options=options, objects=True
+        )
+        found = Scheduler(options.config, as_kai=options.as_kai).plan(cluster).fix(asked.pod)
+        return marked(found, asked.kubeconfig, asked.context)
+
+    return patiently("trying changes", find)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,28 +8,49 @@ import click
 
 from kai.cli.failures import ANSWER_IS_NO
 from kai.cli.output import Answers
-from kai.cli.work import Warner, patiently
+from kai.cli.work import PlanArguments, Warner, patiently
 
 if TYPE_CHECKING:
     from kai.engine.fixing.fixes import Fixes
     from kai.engine.plan import Plan
 
 
-def fix(plan: Plan, name: str, costs: dict[str, float], answers: Answers, warn: Warner) -> None:
+def fix(
+    plan: Plan,
+    name: str,
+    costs: dict[str, float],
+    arguments: PlanArguments,
+    answers: Answers,
+    warn: Warner,
+) -> None:
     """Writes the fixes of one pod group. The status is 1 if it waits and there is none."""
     if answers.form == "csv":
         raise click.UsageError("-o csv and --fix exclude each other: changes are not a table")
     found = patiently("trying changes", lambda: plan.fix(name, costs=costs))
+    if arguments.is_live and found:
+        found = marked(found, arguments.kubeconfig, arguments.context)
     if not found and not found.starts_already:
         warn.status = warn.status or ANSWER_IS_NO
-    write(found, plan, answers)
-
-
-def write(found: Fixes, plan: Plan, answers: Answers) -> None:
     if answers.for_people:
         answers.page.verbatim(found.lines())
-        return
-    answers.explain("", {"input": plan.input, "now": plan.now_text, **found.to_dict()})
+    else:
+        answers.explain("", {"input": plan.input, "now": plan.now_text, **found.to_dict()})
+
+
+def marked(found: Fixes, kubeconfig: str | None, context: str | None) -> Fixes:
+    """With a mark on changes that this user may not make in the live cluster."""
+    import asyncio
+
+    from kai.k8s.client import Client
+    from kai.live.own_rights import allowed
+
+    async def ask() -> Fixes:
+        async with await Client.connect(kubeconfig, context) as client:
+            rights = [right for fix in found for right in fix.rights]
+            may = await allowed(client, rights)
+            return found.marked(may.__contains__)
+
+    return asyncio.run(ask())
 
 
 def costs_in(given: tuple[str, ...]) -> dict[str, float]:

@@ -126,7 +126,7 @@ def command(
     not_found: NotFoundError | None = None
     found = False
     traced: list[tuple[str | None, Mapping[str, Phase]]] = []
-    for cluster, made in arguments.plans(warn):
+    for cluster, made in arguments.plans(warn, objects=to_fix is not None or bool(what_if)):
         if trace is not None:
             traced.append((made.input, made.timing))
         is_page = answers.for_people and not any(is_given for _, is_given in chosen[:-1])
@@ -135,7 +135,7 @@ def command(
             if explain is not None:
                 _explain(made, explain, answers, warn)
             elif to_fix is not None:
-                fix(made, to_fix, cost_of_kinds, answers, warn)
+                fix(made, to_fix, cost_of_kinds, arguments, answers, warn)
             elif what_if:
                 compare(what_if, cluster, made, answers, warn)
             elif scores is not None:

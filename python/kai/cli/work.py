@@ -68,8 +68,9 @@ class PlanArguments:
     def is_live(self) -> bool:
         return self.live or self.kubeconfig is not None or self.context is not None
 
-    def plans(self, warn: Warner) -> Iterator[tuple[Cluster, Plan]]:
-        """Plans every input in turn. An unreadable input does not stop the others."""
+    def plans(self, warn: Warner, *, objects: bool = False) -> Iterator[tuple[Cluster, Plan]]:
+        """Plans every input in turn. An unreadable input does not stop the others. `objects`: the
+        objects of a live cluster are needed, to change them."""
         from kai.api import times
         from kai.engine.scheduler import Scheduler
 
@@ -79,7 +80,7 @@ class PlanArguments:
         config, params = self._configuration()
         usage = None if self.usage is None else self._usage_in(named("--usage", self.usage))
         scheduler = Scheduler(config, as_kai=self.as_kai, policies=policies_in(self.policy))
-        found = self._clusters(config, params)
+        found = self._clusters(config, params, objects=objects)
         while True:
             cluster = patiently("reading", lambda: next(found, None))
             if cluster is None:
@@ -128,7 +129,7 @@ class PlanArguments:
         return config, found
 
     def _clusters(
-        self, config: Mapping[str, Any] | None, params: dict[str, Any]
+        self, config: Mapping[str, Any] | None, params: dict[str, Any], *, objects: bool
     ) -> Iterator[Cluster | InvalidInputError]:
         if self.is_live:
             from kai.controllers.planning.options import PlanningOptions
@@ -144,7 +145,9 @@ class PlanArguments:
                 node_pool=params.pop("partitionParams.NodePoolLabelValue", ""),
                 params=params,
             )
-            cluster = read_once(kubeconfig=self.kubeconfig, context=self.context, options=options)
+            cluster = read_once(
+                kubeconfig=self.kubeconfig, context=self.context, options=options, objects=objects
+            )
             yield cluster if self.now is None else cluster.at(self.now)
         else:
             from kai.engine import parameters
