@@ -185,6 +185,12 @@ class Situation:
         """GPUs that groups hold on nodes and keep: node, group, GPUs."""
         return [(node, group, exact(gpus)) for node, group, gpus in self._compiled.holdings()]
 
+    @cached_property
+    def decided(self) -> Mapping[str, tuple[int, int, int]]:
+        """By group with decisions: how many pods are bound, promised a place and evicted."""
+        rows = self._compiled.outlines([])
+        return {name: tuple(counts) for name, _, _, _, *counts in rows if any(counts)}
+
     def group(self, name: str) -> GroupPlan:
         """One group with all reasons."""
         [(row, _)] = self._compiled.groups([name], evictions=True)

@@ -248,23 +248,22 @@ def _starts(plan: Answer, name: str) -> str:
 def _effects(
     before: Answer, after: Answer, name: str
 ) -> tuple[dict[str, int], tuple[str, ...], tuple[str, ...]]:
-    """Pods that only the later plan evicts without another place, by group; groups that start only
-    before, only after."""
-    kept = {each.pod for each in before.evictions}
-    kept |= {each.pod for each in after.decisions if each.kind == "pipeline"}
-    groups = after.situation.group_of_pod
+    """How many more pods lose their places, by group; groups that start only before, only after."""
+    earlier, later = before.situation.decided, after.situation.decided
+    nothing = (0, 0, 0)
     evicted: dict[str, int] = {}
-    for each in after.evictions:
-        if each.pod not in kept and (group := groups.get(each.pod)):
-            evicted[group] = evicted.get(group, 0) + 1
-    placed_before, placed_after = _placed(before), _placed(after)
-    then_wait = sorted(placed_before - placed_after - {name})
-    also_start = sorted(placed_after - placed_before - {name})
+    then_wait, also_start = [], []
+    for group in sorted({*earlier, *later} - {name}):
+        (placed_before, lost_before), (placed, lost) = (
+            (max(0, bound + promised - gone), max(0, gone - promised))
+            for bound, promised, gone in (
+                decided.get(group, nothing) for decided in (earlier, later)
+            )
+        )
+        if lost > lost_before:
+            evicted[group] = lost - lost_before
+        if placed_before and not placed:
+            then_wait.append(group)
+        if placed and not placed_before:
+            also_start.append(group)
     return evicted, tuple(then_wait), tuple(also_start)
-
-
-def _placed(plan: Answer) -> set[str]:
-    """Groups with a pod that the plan starts, or promises a place."""
-    groups = plan.situation.group_of_pod
-    placed = (each.pod for each in plan.decisions if each.kind != "evict")
-    return {groups[pod] for pod in placed if pod in groups}
