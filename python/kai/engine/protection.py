@@ -21,9 +21,9 @@ class Level(NamedTuple):
     """A queue on the path of the group's queue, compared with its siblings: queues below these can
     reclaim from the group only what this queue may lose.
 
-    `share`: within_quota, above_quota or above_share, because of `resource`; it holds `held` of that
-    after the cycle. `bound`: the fair share if it is above that, otherwise the quota; None:
-    unlimited. `minimum_ns`, `until_ns`: the reclaimMinRuntime, and the time when that is over.
+    `share`: within_quota, above_quota or above_share, because of `resource`; `held`: what it holds
+    of that after the cycle. `bound`: the fair share if it is above that, otherwise the quota;
+    None: unlimited. `minimum_ns`, `until_ns`: the reclaimMinRuntime, and when that is over.
     """
 
     queue: str
