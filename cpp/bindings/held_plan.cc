@@ -40,6 +40,7 @@ void HeldPlan::MakeAgain() {
   const py::gil_scoped_release release;
   auto after = std::make_unique<Aftermath>();
   plan_ = again_({}, spent_searches_, {.after = after.get()});
+  account_ = nullptr;  // its nodes are those of another copy of the cluster
   after_ = std::move(after);
   goes_on_ = false;
 }
@@ -73,6 +74,11 @@ const DecisionTable& HeldPlan::decisions() {
   return *decisions_;
 }
 
+const GpuAccount& HeldPlan::account() {
+  if (account_ == nullptr) account_ = std::make_unique<GpuAccount>(AccountOf(Read(), decisions()));
+  return *account_;
+}
+
 py::object HeldPlan::Member(std::string_view name) {
   const Turn turn = TakeTurn(*mutex_);
   return MembersOfPlans().at(name)(Read());
@@ -90,6 +96,7 @@ void HeldPlan::Release() {
   if (!goes_on_) return;
   decisions();
   plan_ = nullptr;
+  account_ = nullptr;
 }
 
 }  // namespace kai::bindings

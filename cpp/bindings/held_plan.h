@@ -18,6 +18,7 @@
 #include "kai/session/aftermath.h"
 #include "kai/session/config.h"
 #include "kai/session/decision_table.h"
+#include "kai/session/gpu_account.h"
 #include "kai/session/plan.h"
 
 namespace kai::bindings {
@@ -63,6 +64,8 @@ class HeldPlan {
 
   size_t size() const { return size_; }
   const DecisionTable& decisions();
+  // For a reader in Look(): of the plan that it reads.
+  const GpuAccount& account();
   // A member by name, one of MembersOfPlans().
   pybind11::object Member(std::string_view name);
   std::string ToJson(std::string_view stamp);
@@ -107,6 +110,7 @@ class HeldPlan {
   Numbers timing_ns_;
   size_t size_ = 0;
   std::unique_ptr<DecisionTable> decisions_;  // null: not made yet
+  std::unique_ptr<GpuAccount> account_;       // of plan_; null: not made yet
 };
 
 }  // namespace kai::bindings

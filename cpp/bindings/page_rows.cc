@@ -20,6 +20,7 @@
 #include "kai/session/holders.h"
 #include "kai/session/places_facts.h"
 #include "kai/session/plan_texts.h"
+#include "kai/session/protection.h"
 #include "kai/texts/reason_text.h"
 #include "plan_members.h"
 
@@ -84,8 +85,7 @@ py::tuple DecisionRowsToPython(const Plan& plan, const DecisionTable& decisions,
   return py::make_tuple(rows, made.hidden_pods, made.hidden_groups);
 }
 
-py::tuple AccountRows(const Plan& plan, const DecisionTable& decisions) {
-  const GpuAccount account = AccountOf(plan, decisions);
+py::tuple AccountRows(const Plan& plan, const GpuAccount& account) {
   py::dict gained;
   for (const auto& [queue, gpus] : account.gained)
     gained[ToPython(plan.cluster->Text(plan.cluster->queues().name[queue]))] = gpus;
@@ -194,11 +194,10 @@ class PlacesRowMaker {
 
 }  // namespace
 
-py::list PlacesRows(const Plan& plan, const DecisionTable& decisions, const Config& config,
+py::list PlacesRows(const Plan& plan, const GpuAccount& account, const Config& config,
                     const std::vector<std::string>& names) {
   const Cluster& cluster = *plan.cluster;
-  const std::vector<GroupPlaces> all =
-      PlacesOf(plan, decisions, config, GroupsNamed(names, cluster));
+  const std::vector<GroupPlaces> all = PlacesOf(plan, account, config, GroupsNamed(names, cluster));
   PlacesRowMaker maker(cluster);
   py::list rows;
   for (const GroupPlaces& group : all) {
@@ -209,33 +208,58 @@ py::list PlacesRows(const Plan& plan, const DecisionTable& decisions, const Conf
   return rows;
 }
 
-py::list HolderRows(const Plan& plan, const DecisionTable& decisions, const Config& config,
+py::list HolderRows(const Plan& plan, const GpuAccount& account, const Config& config,
                     const std::vector<std::string>& names) {
   const Cluster& cluster = *plan.cluster;
   const std::vector<PodGroupId> groups = GroupsNamed(names, cluster);
-  const std::vector<GroupPlaces> places = PlacesOf(plan, decisions, config, groups);
+  const std::vector<GroupPlaces> places = PlacesOf(plan, account, config, groups);
+  const auto name_of = [&](QueueId queue) {
+    return TextOrNone(queue.valid() ? cluster.queues().name[queue] : NameId(), cluster);
+  };
   py::list all;
-  for (const std::vector<Holders>& of_group : HoldersOf(plan, config, groups, places)) {
+  for (const HeldPlaces& of_group : HoldersOf(plan, account, config, groups, places)) {
     py::list rows;
-    for (const Holders& each : of_group) {
-      rows.append(py::make_tuple(ToPython(WordOf(each.why)),
-                                 ToPython(cluster.Text(cluster.queues().name[each.queue])),
-                                 each.groups, each.gpus, cluster.PodGroupName(each.first),
-                                 each.until_ns, each.runtime_ns));
+    for (const Holders& each : of_group.holders) {
+      rows.append(py::make_tuple(ToPython(WordOf(each.why)), name_of(each.queue),
+                                 name_of(each.level), each.groups, each.gpus,
+                                 cluster.PodGroupName(each.first), each.until_ns, each.runtime_ns));
     }
-    all.append(rows);
+    all.append(py::make_tuple(rows, of_group.room, of_group.own_room));
   }
   return all;
 }
 
-py::list PossibleNodeRows(const Plan& plan, const DecisionTable& decisions, const Config& config,
+py::list ProtectionRows(const Plan& plan, const Config& config,
+                        const std::vector<std::string>& names) {
+  static constexpr std::string_view kResources[] = {"cpu", "memory", "gpu"};
+  const auto amount_of = [](double amount, QuotaResource resource) -> py::object {
+    if (amount == kUnlimited) return py::none();
+    return py::float_(resource == kQuotaCpu ? amount / kMillicpuPerCore : amount);
+  };
+  const Cluster& cluster = *plan.cluster;
+  py::list all;
+  for (const Protection& kept : ProtectionsOf(plan, config, GroupsNamed(names, cluster))) {
+    py::list levels;
+    for (const Protection::Level& each : kept.levels) {
+      levels.append(py::make_tuple(
+          ToPython(cluster.Text(cluster.queues().name[each.queue])), ToPython(WordOf(each.share)),
+          ToPython(kResources[each.resource]), amount_of(each.held, each.resource),
+          amount_of(each.bound, each.resource), each.reclaim.minimum_ns, each.reclaim.until_ns));
+    }
+    all.append(py::make_tuple(kept.preemptible, kept.may_be_preempted, kept.preempts_by_order,
+                              kept.may_be_moved, kept.priority, kept.spare, kept.preempt.minimum_ns,
+                              kept.preempt.until_ns, levels));
+  }
+  return all;
+}
+
+py::list PossibleNodeRows(const Plan& plan, const GpuAccount& account, const Config& config,
                           const std::string& name) {
   const Cluster& cluster = *plan.cluster;
   const std::vector<PodGroupId> groups = GroupsNamed({name}, cluster);
-  const std::vector<GroupPlaces> places = PlacesOf(plan, decisions, config, groups);
+  const std::vector<GroupPlaces> places = PlacesOf(plan, account, config, groups);
   py::list rows;
   if (places.front().classes.empty()) return rows;
-  const GpuAccount account = AccountOf(plan, decisions);
   for (const NodeId node : places.front().classes.front().places->standing.possible) {
     const double free = static_cast<double>(account.free_on[node]) / kNanoOfAGpu;
     rows.append(py::make_tuple(ToPython(cluster.Text(cluster.nodes().name[node])), free,

@@ -11,34 +11,40 @@
 
 #include "kai/session/config.h"
 #include "kai/session/decision_table.h"
+#include "kai/session/gpu_account.h"
 #include "kai/session/plan.h"
 
 namespace kai::bindings {
 
 pybind11::dict CountRows(const Plan& plan);
 pybind11::tuple DecisionRowsToPython(const Plan& plan, const DecisionTable& decisions, size_t most);
-pybind11::tuple AccountRows(const Plan& plan, const DecisionTable& decisions);
+pybind11::tuple AccountRows(const Plan& plan, const GpuAccount& account);
 pybind11::tuple NamesOf(const Plan& plan);
 pybind11::list WaitingRows(const Plan& plan);
 pybind11::dict QueueParents(const Plan& plan);
 // Raises KeyError for a name that no group has.
 pybind11::list GroupRows(const Plan& plan, const std::vector<std::string>& names, bool evictions);
 // For each group: a row for each class of its waiting pods.
-pybind11::list PlacesRows(const Plan& plan, const DecisionTable& decisions, const Config& config,
+pybind11::list PlacesRows(const Plan& plan, const GpuAccount& account, const Config& config,
                           const std::vector<std::string>& names);
-// For each group: who holds GPUs on the nodes that could take its pods, and why they stay.
-pybind11::list HolderRows(const Plan& plan, const DecisionTable& decisions, const Config& config,
+// For each group: who holds GPUs on the nodes that could take its pods, and why they stay; and the
+// GPUs that these nodes would have without the others.
+pybind11::list HolderRows(const Plan& plan, const GpuAccount& account, const Config& config,
                           const std::vector<std::string>& names);
-// The nodes that could take the first class of a group's waiting pods if nothing else ran there: name,
-// GPUs that are free after the plan, GPUs in all. Raises KeyError for a name that no group has.
-pybind11::list PossibleNodeRows(const Plan& plan, const DecisionTable& decisions,
-                                const Config& config, const std::string& name);
-// For each group: whether it would start if no other group waited. Raises KeyError for a name that no
-// group has.
+// The nodes that could take the first class of a group's waiting pods if nothing else ran there:
+// name, GPUs that are free after the plan, GPUs in all. Raises KeyError for a name that no group
+// has.
+pybind11::list PossibleNodeRows(const Plan& plan, const GpuAccount& account, const Config& config,
+                                const std::string& name);
+// For each group: whether it would start if no other group waited. Raises KeyError for a name that
+// no group has.
 pybind11::list StartAlone(const Plan& plan, const Config& config,
                           const std::vector<std::string>& names);
 // What the groups that run on hold: node, group, GPUs; by node and group.
 pybind11::list HoldingRows(const Plan& plan);
+// For each group: what keeps its running pods.
+pybind11::list ProtectionRows(const Plan& plan, const Config& config,
+                              const std::vector<std::string>& names);
 // Leaves out groups that simply run and have no decision or reason, unless they are in `names`;
 // without names, all are included.
 pybind11::list OutlineRows(const Plan& plan, const std::optional<std::vector<std::string>>& names);

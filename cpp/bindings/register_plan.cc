@@ -235,8 +235,7 @@ py::tuple RowsOfDecisions(HeldPlan& self, size_t most) {
 }
 
 py::tuple AccountOfPlan(HeldPlan& self) {
-  const DecisionTable& table = self.decisions();
-  return self.Look([&](const Plan& plan) { return AccountRows(plan, table); });
+  return self.Look([&](const Plan& plan) { return AccountRows(plan, self.account()); });
 }
 
 py::list RowsOfGroups(HeldPlan& self, const std::vector<std::string>& names, bool evictions) {
@@ -244,19 +243,23 @@ py::list RowsOfGroups(HeldPlan& self, const std::vector<std::string>& names, boo
 }
 
 py::list RowsOfPlaces(HeldPlan& self, const std::vector<std::string>& names) {
-  const DecisionTable& table = self.decisions();
-  return self.Look([&](const Plan& plan) { return PlacesRows(plan, table, self.config(), names); });
+  return self.Look(
+      [&](const Plan& plan) { return PlacesRows(plan, self.account(), self.config(), names); });
 }
 
 py::list RowsOfHolders(HeldPlan& self, const std::vector<std::string>& names) {
-  const DecisionTable& table = self.decisions();
-  return self.Look([&](const Plan& plan) { return HolderRows(plan, table, self.config(), names); });
+  return self.Look(
+      [&](const Plan& plan) { return HolderRows(plan, self.account(), self.config(), names); });
+}
+
+py::list RowsOfProtection(HeldPlan& self, const std::vector<std::string>& names) {
+  return self.Look([&](const Plan& plan) { return ProtectionRows(plan, self.config(), names); });
 }
 
 py::list RowsOfPossibleNodes(HeldPlan& self, const std::string& name) {
-  const DecisionTable& table = self.decisions();
-  return self.Look(
-      [&](const Plan& plan) { return PossibleNodeRows(plan, table, self.config(), name); });
+  return self.Look([&](const Plan& plan) {
+    return PossibleNodeRows(plan, self.account(), self.config(), name);
+  });
 }
 
 py::list StartAloneOf(HeldPlan& self, const std::vector<std::string>& names) {
@@ -322,6 +325,7 @@ void RegisterPlan(py::module_& module) {
       .def("possible_nodes", &RowsOfPossibleNodes, py::arg("name"))
       .def("start_alone", &StartAloneOf, py::arg("names"))
       .def("holdings", [](HeldPlan& self) { return self.Look(&HoldingRows); })
+      .def("protection", &RowsOfProtection, py::arg("names"))
       .def("outlines", &RowsOfOutlines, py::arg("names"))
       .def("to_json", &HeldPlan::ToJson, py::arg("stamp"))
       .def("with_change", &PlanWith, py::kw_only(), py::arg("config") = nullptr,

@@ -103,6 +103,12 @@ _Places = tuple[
 # consolidation did not move
 _Account = tuple[_Amounts, _Amounts, dict[str, int], int, int, list[tuple[str, int]], list[str]]
 
+# rows of kai.engine.places.Holders, and the room of kai.engine.places.Held
+_Held = tuple[list[tuple[str, str, str | None, int, float, str, int, int]], _Amounts, _Amounts]
+# kai.engine.protection: the facts about a group, and its levels
+_Level = tuple[str, str, str, float, float | None, int, int]
+_Protection = tuple[bool, bool, bool, bool, int, int, int, int, list[_Level]]
+
 def compat_switches() -> list[str]:
     """The names of all switches; `compat` in a configuration can set each to "kai"."""
 
@@ -619,9 +625,14 @@ class Plan(metaclass=_Compiled):
     def places(self, names: list[str]) -> list[list[_Places]]:
         """For each group, where its waiting pods could run. Raises KeyError for an unknown name."""
 
-    def holders(self, names: list[str]) -> list[list[tuple[str, str, int, float, str, int, int]]]:
+    def holders(self, names: list[str]) -> list[_Held]:
         """For each group, who holds GPUs that it could use, and why they are not evicted for it:
-        rows of kai.engine.places.Holders. Raises KeyError for an unknown name."""
+        rows of kai.engine.places.Holders; and the room of kai.engine.places.Held. Raises KeyError
+        for an unknown name."""
+
+    def protection(self, names: list[str]) -> list[_Protection]:
+        """For each group, what keeps its running pods: kai.engine.protection. Raises KeyError for
+        an unknown name."""
 
     def possible_nodes(self, name: str) -> list[tuple[str, float, float]]:
         """The nodes that could take the first class of the group's waiting pods if nothing else ran

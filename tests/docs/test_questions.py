@@ -20,6 +20,7 @@ QUESTIONS = [
     "Which pods would be evicted if I submitted this?",
     "Binpack or spread: what is left whole?",
     "Why does this group wait?",
+    "Who could evict this group?",
     "Why this node and not another?",
     "What differs between these two plans?",
 ]

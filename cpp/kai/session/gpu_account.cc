@@ -71,10 +71,12 @@ class Accountant {
   void CountFree() {
     std::map<int64_t, int64_t> free;
     made_.free_on.Resize(cluster_.nodes().name.size());
+    made_.leaving_on.Resize(cluster_.nodes().name.size());
     for (const NodeId node : cluster_.nodes().name.ids()) {
       if (!cluster_.nodes().name[node].valid()) continue;
       made_.free_on[node] =
           std::max<int64_t>(0, idle_[node] + std::min<int64_t>(0, leaving_[node]));
+      made_.leaving_on[node] = std::max<int64_t>(0, leaving_[node]);
       ++free[made_.free_on[node]];
     }
     for (const auto& [nano, nodes] : free)

@@ -27,7 +27,8 @@ struct GpuAccount {
   // The same for what is free after the cycle and not promised. Promises first use what is being
   // released, and then what is free if that is not enough.
   Amounts free;
-  IndexVector<NodeId, int64_t> free_on;  // the same by node, in billionths
+  IndexVector<NodeId, int64_t> free_on;     // the same by node, in billionths
+  IndexVector<NodeId, int64_t> leaving_on;  // of pods that leave, and not promised; in billionths
   // By queue with pod groups: what it gets or is promised beside what it holds, minus what it
   // loses; in billionths.
   std::vector<std::pair<QueueId, int64_t>> gained;

@@ -22,10 +22,8 @@ PlacementRules RulesFor(const Config& config, const Cluster& cluster) {
 
 class Surveyor {
  public:
-  Surveyor(const Plan& plan, const DecisionTable& decisions, const Config& config)
-      : cluster_(*plan.cluster),
-        account_(AccountOf(plan, decisions)),
-        plans_(cluster_, RulesFor(config, cluster_)) {
+  Surveyor(const Plan& plan, const GpuAccount& account, const Config& config)
+      : cluster_(*plan.cluster), account_(account), plans_(cluster_, RulesFor(config, cluster_)) {
     for (const CycleLog::Decision& each : plan.decisions) {
       if (each.kind != CycleLog::Decision::Kind::kEvict) placed_.insert(each.pod);
     }
@@ -93,7 +91,7 @@ class Surveyor {
   }
 
   const Cluster& cluster_;
-  const GpuAccount account_;
+  const GpuAccount& account_;
   ClassPlans plans_;
   absl::flat_hash_set<PodId> placed_;  // bound, or promised a place
   absl::flat_hash_map<PodClassId, std::shared_ptr<const ClassPlaces>> of_class_;
@@ -101,9 +99,9 @@ class Surveyor {
 
 }  // namespace
 
-std::vector<GroupPlaces> PlacesOf(const Plan& plan, const DecisionTable& decisions,
-                                  const Config& config, std::span<const PodGroupId> groups) {
-  return Surveyor(plan, decisions, config).Run(groups);
+std::vector<GroupPlaces> PlacesOf(const Plan& plan, const GpuAccount& account, const Config& config,
+                                  std::span<const PodGroupId> groups) {
+  return Surveyor(plan, account, config).Run(groups);
 }
 
 }  // namespace kai

@@ -1,12 +1,12 @@
 // GroupPlaces: where the waiting pods of a group could run if nothing else ran, what is free there
 // after the plan, and what keeps them off the other nodes. Computed on request, for explanations.
 //
-//   PlacesOf(plan, decisions, config, groups);
+//   PlacesOf(plan, account, config, groups);
 //   for (const GroupPlaces::Waiting& each : group.classes)
 //
 // Invariants: it depends on plan and configuration alone. Cost: O(nodes + pods + decisions), and a
-// survey of the nodes for each class of pods that waits. Threads: a pure function of a plan that
-// does not change.
+// survey of the nodes for each class of pods that waits. The account may be of earlier calls.
+// Threads: a pure function of a plan that does not change.
 #ifndef KAI_SESSION_GROUP_PLACES_H_
 #define KAI_SESSION_GROUP_PLACES_H_
 
@@ -17,7 +17,7 @@
 
 #include "kai/placement/standing.h"
 #include "kai/session/config.h"
-#include "kai/session/decision_table.h"
+#include "kai/session/gpu_account.h"
 #include "kai/session/group_story.h"
 #include "kai/session/plan.h"
 
@@ -41,8 +41,8 @@ struct GroupPlaces {
   std::vector<Waiting> classes;  // most pods first
 };
 
-std::vector<GroupPlaces> PlacesOf(const Plan& plan, const DecisionTable& decisions,
-                                  const Config& config, std::span<const PodGroupId> groups);
+std::vector<GroupPlaces> PlacesOf(const Plan& plan, const GpuAccount& account, const Config& config,
+                                  std::span<const PodGroupId> groups);
 
 }  // namespace kai
 

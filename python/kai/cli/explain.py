@@ -226,7 +226,7 @@ def _answer(report: PodReport) -> Answer:
 
     return Answer(
         heading=lambda: f"{report.facts.name} at {report.to_dict()['now']}",
-        tables=lambda: pod_layers.tables_of(report.layers),
+        tables=lambda: pod_layers.tables_of(report),
         data=report.to_dict,
         rows=lambda: ({"input": None, **row} for row in pod_layers.rows_of(report.layers)),
         columns=("layer", "name", "value"),

@@ -15,12 +15,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, times
 from kai.api.visible import visible
 from kai.engine import text
+from kai.engine.amounts import RESOURCE_NAMES, amount, part
 from kai.engine.answer import Answer
 from kai.engine.cluster import Rejected
-from kai.engine.places import OF_REFUSALS, RESOURCE_NAMES, Amounts, Places, phrases
+from kai.engine.places import OF_REFUSALS, Amounts, Holders, Obstacles, Places, counted
 from kai.engine.situation import GroupFacts, exact
 from kai.engine.values import GroupPlan, Reason
 from kai.errors import NotFoundError
@@ -33,6 +34,10 @@ MayName = Callable[[str], bool]
 
 _NONE = Fraction(0)
 _MOST_HOLDERS = 3
+_HAS_SHARE = "; its queue has its fair share."
+_WOULD_EXCEED = "; with it its queue would exceed its fair share."
+_OF_A_QUEUE = (_HAS_SHARE, _WOULD_EXCEED)
+"""Ends of sentences that depend on the queue without its name."""
 _WAITING = frozenset(("unschedulable", "not_ready", "partly_placed", "invalid", "pipelined"))
 
 
@@ -55,15 +60,17 @@ def reasons_to_wait(plan: Answer) -> list[tuple[str, list[str]]]:
     situation = plan.situation
     rows: dict[str, list[str]] = {}
     each_alone: list[str] = []
-    firsts = _cases(plan, [names[0] for names, _ in situation.waiting])
+    firsts = _cases(plan, [names[0] for names, _ in situation.waiting], in_short=True)
     for (names, spans_queues), case in zip(situation.waiting, firsts, strict=True):
         group, sentence = case.group, _in_short(case)
-        of_queue = spans_queues and re.search(_whole(group.queue), sentence)
+        of_queue = spans_queues and (
+            re.search(_whole(group.queue), sentence) or sentence.endswith(_OF_A_QUEUE)
+        )
         if len(names) > 1 and (of_queue or _is_of_its_own(sentence, group)):
             each_alone += names
         else:
             rows.setdefault(sentence, []).extend(names)
-    for case in _cases(plan, each_alone):
+    for case in _cases(plan, each_alone, in_short=True):
         rows.setdefault(_in_short(case), []).append(case.group.name)
     return sorted(
         ((sentence, sorted(names)) for sentence, names in rows.items()), key=lambda row: row[1]
@@ -77,7 +84,7 @@ def _in_short(case: _Case) -> str:
         if case.facts.moves:
             return "It moves."
         return "It is promised a place that other pods are leaving."
-    sentences = case.sentences(in_short=True)
+    sentences = case.sentences()
     sentence = sentences[0] if sentences else f"It {case.headline()}"
     if group.name not in sentence:
         return sentence
@@ -131,7 +138,8 @@ def why_rejected(found: Iterable[Rejected]) -> str:
     """A sentence for each object, with its problems below."""
     lines: dict[str, list[str]] = {}
     for each in found:
-        problem = f"  {each.field}: {each.message}" if each.field else f"  {each.message}"
+        message = " ".join(each.message.split())
+        problem = f"  {each.field}: {message}" if each.field else f"  {message}"
         lines.setdefault(f"{each.kind} {each.name} was left out of the plan.", []).append(problem)
     return "\n".join(visible(line) for head, problem in lines.items() for line in (head, *problem))
 
@@ -211,7 +219,16 @@ class Account:
     def has(self, queue: str) -> Fraction:
         """GPUs that a queue uses or is promised, without those of pods that are evicted."""
         allocated = self.plan.queues[queue].gpu.allocated or 0
-        return exact(allocated) + self.plan.situation.gained.get(queue, _NONE)
+        return exact(allocated) + self._gained.get(queue, _NONE)
+
+    @cached_property
+    def _gained(self) -> dict[str, Fraction]:
+        """`Situation.gained`, also of the queues above."""
+        gained: dict[str, Fraction] = {}
+        for leaf, gpus in self.plan.situation.gained.items():
+            for queue in self.plan.situation.path_to_root(leaf):
+                gained[queue] = gained.get(queue, _NONE) + gpus
+        return gained
 
     @cached_property
     def above_share(self) -> str:
@@ -240,15 +257,25 @@ def _sum_of_smallest(amounts: Amounts, most: int) -> Fraction:
 # ---- one group -----------------------------------------------------------------------------------
 
 
-def _cases(plan: Answer, names: list[str], may_name: MayName = lambda group: True) -> list[_Case]:
+def _cases(
+    plan: Answer,
+    names: list[str],
+    may_name: MayName = lambda group: True,
+    *,
+    in_short: bool = False,
+) -> list[_Case]:
     account, situation = Account(plan), plan.situation
     parts = zip(situation.groups(names), situation.places(names), strict=True)
-    return [_Case(account, group, facts, places, may_name) for (group, facts), places in parts]
+    return [
+        _Case(account, group, facts, places, may_name, in_short=in_short)
+        for (group, facts), places in parts
+    ]
 
 
 class _Case:
     """A pod group of a plan, with the facts about it. `places`: where its waiting pods could run,
-    class by class."""
+    class by class. `in_short`: the first sentence is enough, without what a page with queues and
+    decisions shows already."""
 
     def __init__(
         self,
@@ -257,6 +284,8 @@ class _Case:
         facts: GroupFacts,
         places: list[Places],
         may_name: MayName,
+        *,
+        in_short: bool = False,
     ) -> None:
         self.may_name = may_name
         self.plan = account.plan
@@ -265,6 +294,7 @@ class _Case:
         self.group = group
         self.facts = facts
         self.places = places
+        self.in_short = in_short
 
     @cached_property
     def room(self) -> Room:
@@ -308,33 +338,58 @@ class _Case:
             if gone := self.facts.lost:
                 parts.append(f"{text.number(gone)} evicted")
             pods = text.count(self.facts.pod_count, "pod")
-            return f"has {pods}: {', '.join(parts)}; the rest waits."
+            kept = sum(sum(nodes.values()) for nodes in (running, bound, promised))
+            rest = "; the rest waits" if kept < self.facts.pod_count else ""
+            return f"has {pods}: {', '.join(parts)}{rest}."
         if verdict == "not_ready":
             return "waits until it has enough pods."
         if verdict == "invalid":
             return "cannot be scheduled until it is corrected."
         return f"waits in queue {self.group.queue}."
 
-    def sentences(self, *, in_short: bool = False) -> list[str]:
-        """The reasons, most certain first; each sentence once. `in_short`: the first is enough."""
+    def sentences(self) -> list[str]:
+        """The reasons, most certain first; each sentence once."""
         if self.group.verdict not in _WAITING:
-            return [found for found in (*self._staleness(), *self._evictions()) if found]
+            parts = (self._staleness(), self._evictions(), self._protection())
+            return [found for part in parts for found in part if found]
         nowhere = self._nowhere()
         never = [nowhere] if nowhere else list(self._never())
         settled = _SETTLED_BY_PLACES if nowhere else _SETTLED_BY_NEVER if never else ()
-        reasons = [each for each in self.group.reasons if each.code not in settled]
+        reasons = [
+            each
+            for each in self.group.reasons
+            if each.code not in settled and not self._repeats_limit(each, never)
+        ]
         # Without its delay it might evict what it waits for.
         reasons.sort(key=lambda reason: reason.code != "preemption_delay")
         found = never + [self._sentence(reason) for reason in reasons]
         if not any(found):
             found = [tidy(message) for message in self.group.messages]
         lacks_gpus = any(reason.code == "not_enough_gpus" for reason in self.group.reasons)
-        if not never and lacks_gpus and not (in_short and any(found)):
+        if not never and lacks_gpus and self.in_short and any(found):
+            [first, *_] = filter(None, found)
+            return [first.removesuffix(".") + self._share_in_short()]
+        if not never and lacks_gpus:
             found.append(self._borrowers())
             found += self._holders()
             found.append(self._not_moved())
         found += self._evictions()
         return list(dict.fromkeys(sentence for sentence in found if sentence))
+
+    def _repeats_limit(self, reason: Reason, never: list[str]) -> bool:
+        """Whether the sentences about what no waiting will change name the limit already."""
+        return (
+            reason.code == "over_limit"
+            and reason.facts["resource"] == "gpu"
+            and any(f"the limit of queue {reason.facts['queue']} is " in each for each in never)
+        )
+
+    def _share_in_short(self) -> str:
+        """The end of a sentence about too few GPUs: what the fair share of its queue decides."""
+        share = self._fair_share
+        if share is None or self._may_reclaim or not self._others_have_gpus:
+            return "."
+        return _HAS_SHARE if self.account.has(self.group.queue) >= share else _WOULD_EXCEED
 
     # ---- what it has to give up ------------------------------------------------------------------
 
@@ -359,6 +414,27 @@ class _Case:
             return text.listing(groups, most=3)
         queues = Counter(each.queue for each, _ in self.situation.groups(groups))
         return text.listing(text.of_queue(number, queue) for queue, number in queues.items())
+
+    def _protection(self) -> Iterable[str]:
+        """What keeps its pods, and which groups can evict them, if it only runs."""
+        if self.group.verdict != "running" or self.facts.evicted or self.group.reasons:
+            return ()
+        found = self.situation.protection(self.group.name)
+        now_ns = times.to_ns(self.plan.now_text)
+        return found.sentences(self.group.queue, now_ns, self._siblings_below_share)
+
+    def _siblings_below_share(self, queue: str) -> str:
+        """Queues with the same parent that hold fewer GPUs than their fair share, with the
+        numbers."""
+        parents = self.situation.queue_parents
+        below = []
+        for name, share in self.plan.queues.items():
+            if name == queue or parents.get(name) != parents.get(queue):
+                continue
+            has, fair = self.account.has(name), share.gpu.fair_share
+            if fair is not None and has < exact(fair):
+                below.append(f"{name} ({text.number(has)} of {text.number(fair)})")
+        return text.listing(below, most=_MOST_HOLDERS)
 
     def _above_share(self) -> str:
         """The queue with too many GPUs, its own or one above it; "" if the cause was not GPUs."""
@@ -442,20 +518,27 @@ class _Case:
     def _over_limit(self, facts: Facts) -> str:
         resource = facts["resource"]
         limit, used, requested = (facts[name] for name in ("limit", "allocated", "requested"))
+        if self.in_short and used >= limit:
+            return f"Queue {facts['queue']} has reached its limit of {amount(resource, limit)}."
         return (
-            f"Queue {facts['queue']} has a limit of {_amount(resource, limit)}: "
-            f"{_number(resource, used)} are in use, and this request is for "
-            f"{_number(resource, requested)} more."
+            f"Queue {facts['queue']} has a limit of {amount(resource, limit)}: "
+            f"{part(resource, used)} {'is' if used == 1 else 'are'} in use, and this request is "
+            f"for {part(resource, requested)} more."
         )
 
     def _over_quota(self, facts: Facts) -> str:
+        hint = (
+            f" If it were preemptible ({keys.PREEMPTIBILITY_LABEL}: preemptible), it could use more"
+            " than the queue deserves."
+        )
+        if self.in_short:
+            hint = ""
         resource = facts["resource"]
         quota, used, requested = (facts[name] for name in ("deserved", "allocated", "requested"))
         return (
-            f"Queue {facts['queue']} deserves {_amount(resource, quota)}, its non-preemptible pods "
-            f"hold {_number(resource, used)}, and this non-preemptible request is for "
-            f"{_number(resource, requested)} more. With a priority below 100 it would be "
-            "preemptible and could use more than the queue deserves."
+            f"Queue {facts['queue']} deserves {amount(resource, quota)}, its non-preemptible pods "
+            f"hold {part(resource, used)}, and this non-preemptible request is for "
+            f"{part(resource, requested)} more.{hint}"
         )
 
     def _preemption_delay(self, facts: Facts) -> str:
@@ -487,13 +570,16 @@ class _Case:
         return f"There is no queue {facts['queue']!r}{hint}"
 
     def _not_ready(self, facts: Facts) -> str | None:
-        if len(facts["pod_sets"]) != 1 or facts["pod_sets"][0]["subgroup"]:
-            return None
-        [pods] = facts["pod_sets"]
-        exist, gated = pods["exist"], pods["gated"]
-        there = f"{text.number(exist)} {'exists' if exist == 1 else 'exist'}"
-        but = f", {text.number(gated)} of them with a scheduling gate" if gated else ""
-        return f"It needs {text.count(pods['minimum'], 'pod')} to start; {there}{but}."
+        short = []
+        for pods in facts["pod_sets"]:
+            exist, gated = pods["exist"], pods["gated"]
+            there = f"{text.number(exist)} {'exists' if exist == 1 else 'exist'}"
+            but = f", {text.number(gated)} of them with a scheduling gate" if gated else ""
+            subject = f"Its subgroup {pods['subgroup']}" if pods["subgroup"] else "It"
+            short.append(
+                f"{subject} needs {text.count(pods['minimum'], 'pod')} to start; {there}{but}."
+            )
+        return " ".join(short) or None
 
     def _gang_incomplete(self, facts: Facts) -> str | None:
         if self._missing() <= 0 and not facts["subgroup"]:  # it was promised what it needs later
@@ -522,26 +608,35 @@ class _Case:
             return crowded
         refused = self._refused(facts["refusals"])
         # Nodes report no reason, or only GPUs, if fractions are missing (spec 3 E5).
-        if (not refused or lacks_gpus) and self.facts.sharer:
-            return _no_devices_for(*self.facts.sharer)
+        if self.facts.sharer and (lacks_gpus or not self._refused_now(facts["refusals"])):
+            return _no_devices_for(*self.facts.sharer) + self._others()
         return f"No node can take the next pod: {refused}." if refused else None
 
     def _refused(self, refusals: list[Facts]) -> str:
         """Why nodes refuse: "2 nodes short of free CPUs, 1 node cordoned"."""
-        counts: Counter[str] = Counter()
-        known = self.places[0].others if len(self.places) == 1 else ()
-        always = {cause["cause"] for each in known for cause in each.causes} - {"shortage"}
-        for each in refusals:
-            if each["cause"] not in always and (phrase := _refusal_phrase(each)):
-                counts[phrase] += each["nodes"]
-        for obstacles in known:
-            counts[" and ".join(phrases(obstacles.causes))] += obstacles.nodes
+        rows = [
+            *self._refused_now(refusals),
+            *((each.phrase, each.nodes, "") for each in self._known),
+        ]
         # KAI counts over all attempts of the cycle; a count above the number of nodes tells
         # nothing.
-        if counts.total() > self.account.room.nodes:
-            return ", ".join(f"nodes {phrase}" for phrase in sorted(counts))
-        ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        return ", ".join(f"{text.count(times, 'node')} {phrase}" for phrase, times in ranked)
+        if sum(nodes for _, nodes, _ in rows) > self.account.room.nodes:
+            return ", ".join(f"nodes {phrase}" for phrase in sorted({row[0] for row in rows}))
+        return ", ".join(counted(rows))
+
+    @property
+    def _known(self) -> list[Obstacles]:
+        """Nodes that could not take its pods, whatever runs there."""
+        return self.places[0].others if len(self.places) == 1 else []
+
+    def _refused_now(self, refusals: list[Facts]) -> list[tuple[str, int, str]]:
+        """Phrases and numbers of nodes, without what keeps pods off these nodes for good."""
+        always = {cause["cause"] for each in self._known for cause in each.causes} - {"shortage"}
+        return [
+            (phrase, each["nodes"], "")
+            for each in refusals
+            if each["cause"] not in always and (phrase := _refusal_phrase(each))
+        ]
 
     def _larger_than_any_node(self, facts: Facts) -> str | None:
         found = [each for each in facts["refusals"] if each["cause"] == "larger_than_any_node"]
@@ -549,7 +644,7 @@ class _Case:
             return None
         resource, largest = found[0]["resource"], found[0]["largest"]
         name = RESOURCE_NAMES.get(resource, resource)
-        has = f"the largest node has {_number(resource, largest)}"
+        has = f"the largest node has {part(resource, largest)}"
         if not largest:
             has = f"no node has any {name}"
         return f"It can never start here: one pod requests more {name} than any node has: {has}."
@@ -571,6 +666,12 @@ class _Case:
             has = f"{facts['within'] or 'the cluster'} as a whole has too little"
             if facts["within"] is None:
                 has = "there is too little"
+                free, needed = self.account.room.free_gpus, self._requested()
+                if free < needed:
+                    return (
+                        f"{subject} needs {text.count(needed, 'GPU')} {in_one}; the whole cluster "
+                        f"has {text.number(free)} free."
+                    )
             return f"{subject} does not fit {in_one}: {has} free."
         holds, _, domain, wanted = max(held)
         best = f"the best {level}, {domain}," if level else f"the best domain, {domain},"
@@ -585,14 +686,8 @@ class _Case:
     def _short_of_gpus(self, count: int) -> str:
         """A sentence if free GPUs do not suffice for `count` more pods; "" if the case is not that
         simple."""
-        requests = self.facts.requests
-        if len(requests) != 1 or not (each := requests[0]) or count < 1:
-            return ""
-        # Parts of several devices are not one device, and pods may share the devices of a claim.
-        if self.facts.sharer or (count > 1 and any(one.shares_claims for one in self.places)):
-            return ""
-        room = self.room
-        if room.room_for(each) >= count:
+        each, room = self._single_request(count), self.room
+        if not each or room.room_for(each) >= count:
             return ""
         total, most = room.free_gpus, room.most_free
         needs = f"{text.count(each, 'GPU')} on one node"
@@ -602,30 +697,46 @@ class _Case:
         if room.others:
             nodes = "only node" if room.nodes == 1 else f"{text.number(room.nodes)} nodes"
             where = f" on the {nodes} that could take it"
-            others = f" Others cannot: {self.places[0].excluded()}."
+            others = self._others()
         if not total:
             return f"It needs {needs}; no GPU is free{where} after this cycle.{others}"
         free_now = f"{text.number(total)} {'is' if total == 1 else 'are'} free{where}"
         spread = f", at most {text.number(most)} on one node" if total >= each * count else ""
         return f"It needs {needs}; after this cycle {free_now}{spread}.{others}"
 
+    def _others(self) -> str:
+        """A sentence about nodes that could not take its pods, after another one."""
+        if self.in_short or len(self.places) != 1 or not self.places[0].others:
+            return ""
+        return f" Others cannot: {self.places[0].excluded()}."
+
+    def _single_request(self, count: int) -> Fraction:
+        """The GPUs that each waiting pod requests, if that decides how many of them fit on a node;
+        otherwise 0."""
+        requests = self.facts.requests
+        # Parts of several devices are not one device, and pods may share the devices of a claim.
+        shares = count > 1 and any(one.shares_claims for one in self.places)
+        if len(requests) != 1 or count < 1 or self.facts.sharer or shares:
+            return _NONE
+        return requests[0]
+
     def _borrowers(self) -> str:
         """The queues whose GPUs this queue could reclaim, or that it may not; "" if no queue has
         any to give."""
-        mine = self.group.queue
-        share = self.plan.queues[mine].gpu.fair_share if mine in self.plan.queues else None
+        mine, share = self.group.queue, self._fair_share
         if share is None:
             return ""
-        has = self.account.has(mine)
-        if self.situation.queues_in_use <= (has > 0):  # none in other queues
+        if not self._others_have_gpus:
             return ""
+        has = self.account.has(mine)
         holds = f"{text.count(has, 'GPU')} and a fair share of {text.number(share)}"
-        if has >= exact(share):
+        if has >= share:
             return f"Queue {mine} has {holds}, so it cannot reclaim GPUs from other queues."
-        if has + (requested := self._requested()) > exact(share):
+        if not self._may_reclaim:
             return (
-                f"After this cycle queue {mine} has {holds}: {text.count(requested, 'GPU')} more "
-                "would exceed it, so it cannot reclaim GPUs from other queues."
+                f"After this cycle queue {mine} has {holds}: "
+                f"{text.count(self._requested(), 'GPU')} more would exceed it, so it cannot reclaim"
+                " GPUs from other queues."
             )
         above = self.account.above_share
         if not above:
@@ -637,16 +748,59 @@ class _Case:
         queues hold matters only if its queue may reclaim it."""
         mine = self.group.queue
         held = self.situation.holders(self.group.name)
-        if not self._may_reclaim():
-            held = [each for each in held if each.queue == mine]
-        for each in held[:_MOST_HOLDERS]:
+        holders, room = held.holders, held.room
+        if not self._may_reclaim:
+            holders, room = [each for each in holders if each.queue == mine], held.own_room
+        for each in holders[:_MOST_HOLDERS]:
             yield each.sentence(mine, named=self.may_name(each.first))
+        leaving = [each for each in holders if each.why == "may_leave"]
+        yield self._evictions_leave(leaving, Room((), room))
 
-    def _may_reclaim(self) -> bool:
-        """Whether what it requests would leave its queue within its fair share."""
+    def _evictions_leave(self, leaving: list[Holders], room: Room) -> str:
+        """What is short if all these leave; "" if that is enough, or the case is not that simple.
+        `room`: of the nodes without them."""
+        count = max(1, self._missing())
+        if not leaving or not (each := self._single_request(count)) or room.room_for(each) >= count:
+            return ""
+        subjects = (each.subject(named=self.may_name(each.first)) for each in leaving)
+        names = text.listing(subjects, most=_MOST_HOLDERS)
+        start = f"Evictions do not suffice: without {names}"
+        if count > 1:
+            places = text.number(room.room_for(each))
+            return f"{start}, there would be room for {places} of its {count} pods."
+        most = room.most_free
+        return (
+            f"{start}, at most {text.count(most, 'GPU')} would be free on one node: "
+            f"{text.number(each - most)} too few."
+        )
+
+    def _search_budget_spent(self, facts: Facts) -> str | None:
+        for search, scenarios in self.plan.spent_searches.items():
+            action, _, group = search.partition(" ")
+            if group.partition(" ")[0] == self.group.name:
+                tried = f"after {text.count(scenarios, 'scenario')}"
+                if scenarios < 0:
+                    tried = "before it began"
+                return f"The search of {action} for pods to evict reached its budget {tried}."
+        return None
+
+    @cached_property
+    def _fair_share(self) -> Fraction | None:
+        """GPUs of its queue; None: unlimited, or unknown."""
         mine = self.group.queue
         share = self.plan.queues[mine].gpu.fair_share if mine in self.plan.queues else None
-        return share is None or self.account.has(mine) + self._requested() <= exact(share)
+        return None if share is None else exact(share)
+
+    @property
+    def _others_have_gpus(self) -> bool:
+        """Whether queues besides its own have any GPUs after the cycle."""
+        return self.situation.queues_in_use > (self.account.has(self.group.queue) > 0)
+
+    @cached_property
+    def _may_reclaim(self) -> bool:
+        """Whether what it requests would leave its queue within its fair share."""
+        share = self._fair_share
+        return share is None or self.account.has(self.group.queue) + self._requested() <= share
 
     def _not_moved(self) -> str:
         """The groups that consolidation would not move to make room, if GPUs are free in too small
@@ -707,6 +861,7 @@ _SENTENCES: dict[str, Callable[[_Case, Facts], str | None]] = {
     "topology_too_small": _Case._topology_too_small,
     "larger_than_any_node": _Case._larger_than_any_node,
     "preemption_delay": _Case._preemption_delay,
+    "search_budget_spent": _Case._search_budget_spent,
     "stale": _Case._stale,
     "evicted": lambda *_: "",  # explained once for all pods
 }
@@ -724,17 +879,6 @@ def _refusal_phrase(refusal: Facts) -> str:
     if (resource := refusal["resource"]) == "pods":
         return "full of pods"
     return f"short of free {RESOURCE_NAMES.get(resource, resource)}"
-
-
-def _amount(resource: str, value: float | None) -> str:
-    """ "1 GPU", "1.5 CPUs", "2.5 GB"."""
-    if resource == "memory":
-        return f"{_number(resource, value)} GB"
-    return text.count(value or 0, "GPU" if resource == "gpu" else "CPU")
-
-
-def _number(resource: str, value: float | None) -> str:
-    return text.number(value / 1e9 if value is not None and resource == "memory" else value)
 
 
 def _as_sentence(message: str) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 from kai.api import keys, times
 from kai.api.durations import duration_text
 from kai.engine import text
+from kai.engine.amounts import RESOURCE_NAMES, amount, part
 
 Facts = Mapping[str, Any]
 Amounts = tuple[tuple[Fraction, int], ...]
@@ -56,6 +57,11 @@ class Obstacles:
     @property
     def may_pass(self) -> bool:
         return all(each["cause"] in PASSING for each in self.causes)
+
+    @property
+    def phrase(self) -> str:
+        """All causes in words that follow "2 nodes"."""
+        return " and ".join(phrases(self.causes))
 
 
 @dataclass(frozen=True)
@@ -107,46 +113,39 @@ class Places:
 
     def excluded(self) -> str:
         """ "2 nodes without zone=a, node n1 cordoned"."""
-        counts: Counter[str] = Counter()
-        names: dict[str, str] = {}
-        for each in self.others:
-            phrase = " and ".join(phrases(each.causes))
-            counts[phrase] += each.nodes
-            names.setdefault(phrase, each.first)
-        ranked = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
-        found = [
-            f"node {names[phrase]} {phrase}"
-            if nodes == 1
-            else f"{text.number(nodes)} nodes {phrase}"
-            for phrase, nodes in ranked
-        ]
+        found = counted((each.phrase, each.nodes, each.first) for each in self.others)
         return text.listing(found, most=4)
 
 
 @dataclass(frozen=True, slots=True)
 class Holders:
     """Groups of one queue that hold GPUs, and stay for the same cause: `why` is non_preemptible,
-    protected, not_lower, within_share or may_leave. `first`: the name of one; of those that a
-    minimum run time protects, the one whose protection ends first, at `until_ns`."""
+    protected, not_lower, within_share or may_leave. `level`: the queue, or one above it, that is
+    compared with its fair share; None: the queue of the group that waits. `first`: the name of one;
+    of those that a minimum run time protects, the one whose protection ends first, at `until_ns`.
+    """
 
     why: str
     queue: str
+    level: str | None
     groups: int
     gpus: Fraction
     first: str
     until_ns: int
     runtime_ns: int
 
+    def subject(self, *, named: bool) -> str:
+        """ "b/train", "3 pod groups of queue b (b/train and 2 more)". `named`: False: with the
+        number of groups and their queue instead of a name."""
+        if named and self.groups == 1:
+            return self.first
+        more = f" ({self.first} and {text.number(self.groups - 1)} more)" if named else ""
+        return text.of_queue(self.groups, self.queue) + more
+
     def sentence(self, own_queue: str, *, named: bool = True) -> str:
-        """ "b/train holds 2 GPUs and is not preemptible."; "" if nothing protects them. `named`:
-        False: with the number of groups and their queue instead of a name."""
-        subject, holds, are = self.first, "holds", "is"
-        if not named:
-            subject = text.of_queue(self.groups, self.queue)
-        if self.groups > 1:
-            subject = text.of_queue(self.groups, self.queue)
-            subject += f" ({self.first} and {text.number(self.groups - 1)} more)" if named else ""
-            holds, are = "hold", "are"
+        """ "b/train holds 2 GPUs and is not preemptible."; "" if nothing protects them."""
+        subject = self.subject(named=named)
+        holds, are = ("holds", "is") if self.groups == 1 else ("hold", "are")
         gpus = text.count(self.gpus, "GPU")
         match self.why:
             case "non_preemptible":
@@ -165,9 +164,20 @@ class Holders:
                 has = "has" if self.groups == 1 else "have"
                 return f"{subject} {holds} {gpus} and {has} no lower priority."
             case "within_share":
-                return f"{subject} {holds} {gpus}, within the fair share of queue {self.queue}."
+                return f"{subject} {holds} {gpus}, within the fair share of queue {self.level}."
             case _:
                 return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """`holders`: most GPUs first. `room`: of the nodes that could take the pods, the GPUs that are
+    free or may become free, and how many nodes have as many; `own_room`: if only groups of the own
+    queue may leave."""
+
+    holders: Sequence[Holders]
+    room: Amounts
+    own_room: Amounts
 
 
 # ---- one fact for all nodes ----------------------------------------------------------------------
@@ -186,8 +196,10 @@ def _too_large(obstacles: Sequence[Obstacles]) -> str:
         largest = max(row[resource]["largest"] for row in shortages)
         if not largest:
             return f"one pod requests {amount(resource, requested)}, but no node has any"
-        has = text.number(largest) if resource in _COUNTED else amount(resource, largest)
-        return f"one pod requests {amount(resource, requested)}, but the largest node has {has}"
+        return (
+            f"one pod requests {amount(resource, requested)}, but the largest node has "
+            f"{part(resource, largest)}"
+        )
     memories = [
         next((each for each in row.causes if each["cause"] == "gpu_memory"), None)
         for row in obstacles
@@ -196,7 +208,7 @@ def _too_large(obstacles: Sequence[Obstacles]) -> str:
         known = [each for each in memories if each is not None]
         return (
             f"it needs {known[0]['requested_mib']:,} MiB of one GPU, but the largest has "
-            f"{max(each['largest_mib'] for each in known):,}"
+            f"{max(each['largest_mib'] for each in known):,} MiB"
         )
     return ""
 
@@ -274,6 +286,28 @@ def phrases(causes: Sequence[Facts]) -> list[str]:
     return found
 
 
+def counted(rows: Iterable[tuple[str, int, str]]) -> list[str]:
+    """From phrases, each with a number of nodes and the name of one of them, or "": the nodes of
+    each phrase, most first.
+
+    >>> counted([("cordoned", 1, "n1"), ("not ready", 2, "n2"), ("not ready", 1, "n3")])
+    ['3 nodes not ready', 'node n1 cordoned']
+    >>> counted([("cordoned", 1, "")])
+    ['1 node cordoned']
+    """
+    counts: Counter[str] = Counter()
+    names: dict[str, str] = {}
+    for phrase, nodes, first in rows:
+        counts[phrase] += nodes
+        names.setdefault(phrase, first)
+    return [
+        f"node {names[phrase]} {phrase}"
+        if nodes == 1 and names[phrase]
+        else f"{text.count(nodes, 'node')} {phrase}"
+        for phrase, nodes in sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+    ]
+
+
 def _small(resource: str, requested: float, largest: float) -> str:
     if not largest:
         return f"without {RESOURCE_NAMES.get(resource, resource)}"
@@ -301,21 +335,6 @@ def _wanted(unmet: Facts) -> str:
     if not unmet["values"]:
         return f"the label {unmet['label']}"
     return f"{unmet['label']}={'|'.join(unmet['values'])}"
-
-
-def amount(resource: str, value: float) -> str:
-    """ "1 GPU", "1.5 CPUs", "2.5 GiB of memory", "2 of rdma/ib"."""
-    match resource:
-        case "gpu":
-            return text.count(value, "GPU")
-        case "cpu":
-            return text.count(value, "CPU")
-        case "memory" | "ephemeral-storage":
-            return f"{text.size(value)} of {RESOURCE_NAMES.get(resource, resource)}"
-        case "pods":
-            return text.count(value, "pod")
-        case _:
-            return f"{text.number(value)} of {resource}"
 
 
 OF_REFUSALS = {
@@ -357,6 +376,3 @@ OF_REFUSALS = {
     "storage": "short of storage",
 }
 """Causes in words that follow "2 nodes"."""
-
-_COUNTED = frozenset(("gpu", "cpu", "pods"))
-RESOURCE_NAMES = {"gpu": "GPUs", "cpu": "CPUs", "memory": "memory", "ephemeral-storage": "storage"}

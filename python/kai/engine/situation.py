@@ -13,7 +13,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kai.engine.places import Amounts, Holders, Obstacles, Places
+from kai.engine.places import Amounts, Held, Holders, Obstacles, Places
+from kai.engine.protection import Level, Protection
 from kai.engine.values import GroupPlan, group_plan_of
 
 if TYPE_CHECKING:
@@ -164,14 +165,19 @@ class Situation:
             for rows in self._compiled.places(list(names))
         ]
 
-    def holders(self, name: str) -> list[Holders]:
-        """Who holds GPUs that the group could use, most first. Raises KeyError for an unknown
-        name."""
-        [rows] = self._compiled.holders([name])
-        return [
-            Holders(why, queue, groups, exact(gpus), first, until_ns, runtime_ns)
-            for why, queue, groups, gpus, first, until_ns, runtime_ns in rows
+    def holders(self, name: str) -> Held:
+        """Who holds GPUs that the group could use. Raises KeyError for an unknown name."""
+        [(rows, room, own_room)] = self._compiled.holders([name])
+        holders = [
+            Holders(why, queue, level, groups, exact(gpus), first, until_ns, runtime_ns)
+            for why, queue, level, groups, gpus, first, until_ns, runtime_ns in rows
         ]
+        return Held(holders, _amounts(room), _amounts(own_room))
+
+    def protection(self, name: str) -> Protection:
+        """What keeps the running pods of a group. Raises KeyError for an unknown name."""
+        [row] = self._compiled.protection([name])
+        return Protection(*row[:8], levels=[Level(*each) for each in row[8]])
 
     def possible_nodes(self, name: str) -> list[tuple[str, Fraction, Fraction]]:
         """The nodes that could take the first class of its waiting pods if nothing else ran there:

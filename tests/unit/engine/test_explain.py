@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import kai
+from kai.engine.explain import reasons_to_wait
 
 ALLOCATE = {"actions": "allocate"}
 
@@ -24,7 +25,8 @@ def test_a_placed_group_has_its_node() -> None:
 
 def test_a_running_group_has_its_node() -> None:
     assert why(full_node().running("a/job", pods=2, gpus=1, node="n1"), "a/job") == (
-        "a/job runs: 2 pods on n1."
+        "a/job runs: 2 pods on n1.\n"
+        "  No action of this configuration evicts its pods for other pod groups."
     )
 
 
@@ -88,7 +90,7 @@ def test_a_reached_limit_is_explained_with_its_numbers() -> None:
     )
 
 
-def test_a_quota_suggests_a_preemptible_priority() -> None:
+def test_a_quota_suggests_to_be_preemptible() -> None:
     cluster = kai.Cluster().queue("a", deserved_gpus=1).node("n1", gpus=4)
     cluster.pending("a/job", gpus=2, priority="build")
     text = why(cluster, "a/job")
@@ -96,7 +98,7 @@ def test_a_quota_suggests_a_preemptible_priority() -> None:
         "Queue a deserves 1 GPU, its non-preemptible pods hold 0, and this non-preemptible"
         " request is for 2 more" in text
     )
-    assert "With a priority below 100" in text
+    assert "If it were preemptible (kai.scheduler/preemptibility: preemptible)" in text
 
 
 def test_a_queue_with_more_than_its_share_is_named() -> None:
@@ -327,7 +329,7 @@ def test_a_group_that_loses_pods_has_the_group_they_are_evicted_for() -> None:
     assert why_after_evictions(cluster, "poor/new") == (
         "poor/new is promised a place that other pods are leaving: 1 pod on n1."
     )
-    assert why_after_evictions(cluster, "rich/old") == "rich/old runs: 1 pod on n1."
+    assert why_after_evictions(cluster, "rich/old").startswith("rich/old runs: 1 pod on n1.")
 
 
 def test_a_group_that_loses_all_pods_is_explained() -> None:
@@ -426,3 +428,77 @@ def test_a_group_with_rejected_pods_has_the_reason() -> None:
         '  metadata.labels["team"]: expected a string, found a number'
     )
     assert [plan.why(name) for name in ("a/x", "x", "a/x-0", "x-0")] == [message] * 4
+
+
+# ---- what users took for something else ----------------------------------------------------------
+
+
+def table(cluster: kai.Cluster) -> dict[str, str]:
+    """The table of waiting groups, by group."""
+    rows = reasons_to_wait(kai.Scheduler().plan(cluster))
+    return {name: sentence for sentence, names in rows for name in names}
+
+
+def test_the_table_ends_with_what_the_fair_share_decides() -> None:
+    cluster = kai.Cluster().queue("a", deserved_gpus=1).queue("b", deserved_gpus=1)
+    cluster.node("n1", gpus=2).running("a/run", gpus=1, node="n1", priority=100)
+    cluster.running("b/run", gpus=1, node="n1", priority=100)
+    cluster.pending("a/x", gpus=1).queue("c", deserved_gpus=1).pending("c/x", gpus=2)
+    needs = "It needs 1 GPU on one node; no GPU is free after this cycle"
+    assert table(cluster)["a/x"] == f"{needs}; its queue has its fair share."
+    assert table(cluster)["c/x"].endswith("; with it its queue would exceed its fair share.")
+
+
+def test_groups_at_the_limit_of_their_queue_are_one_row() -> None:
+    cluster = kai.Cluster().queue("a", gpu_limit=1).node("n1", gpus=4)
+    cluster.running("a/run", gpus=1, node="n1").pending("a/one", gpus=1).pending("a/two", gpus=1)
+    assert set(table(cluster).values()) == {"Queue a has reached its limit of 1 GPU."}
+
+
+def test_a_limit_is_named_once() -> None:
+    cluster = kai.Cluster().queue("a", gpu_limit=1).node("n1", gpus=4).pending("a/x", gpus=2)
+    assert why(cluster, "a/x").count("limit") == 1
+
+
+def test_evictions_that_do_not_suffice() -> None:
+    """The rest of the node is held by a group that stays."""
+    cluster = kai.Cluster().queue("a").node("n1", gpus=4)
+    cluster.running("a/low", gpus=1, node="n1", priority=10)
+    cluster.running("a/stays", gpus=2, node="n1", priority=100)
+    assert why(cluster.pending("a/x", gpus=3, priority=60), "a/x").endswith(
+        "\n  Evictions do not suffice: without a/low, at most 2 GPUs would be free on one node:"
+        " 1 too few."
+    )
+
+
+def test_evictions_that_do_not_suffice_for_a_gang() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=3)
+    cluster.running("a/low", gpus=1, node="n1", priority=10)
+    cluster.running("a/stays", gpus=2, node="n1", priority=100)
+    cluster.pending("a/x", pods=2, gpus=1, min_member=2, priority=60)
+    assert why(cluster, "a/x").endswith(
+        "\n  Evictions do not suffice: without a/low, there would be room for 1 of its 2 pods."
+    )
+
+
+def test_a_search_that_reached_its_budget() -> None:
+    cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=2)
+    cluster.running("a/low", pods=4, gpus=1, node=["n1", "n2"], priority=10, min_member=1)
+    cluster.pending("a/x", pods=2, gpus=2, min_member=2, priority=60)
+    config = {"scenarioSearchBudgets": {"maxScenarios": {"job": 1}}}
+    assert "The search of preempt for pods to evict reached its budget after 1 scenario." in (
+        kai.Scheduler(config).plan(cluster).why("a/x")
+    )
+
+
+def test_a_group_with_all_its_pods_placed_has_no_rest() -> None:
+    cluster = kai.Cluster().queue("a", deserved_gpus=2).queue("b").node("n1", gpus=2)
+    cluster.running("b/low", gpus=1, node="n1").pending("a/x", pods=2, gpus=1)
+    assert why_after_evictions(cluster, "a/x") == (
+        "a/x has 2 pods: 1 placed now, 1 promised a place that other pods are leaving."
+    )
+
+
+def test_memory_has_the_same_unit_everywhere() -> None:
+    cluster = kai.Cluster().queue("a", memory_limit="4Gi").node("n1", gpus=1, memory="64Gi")
+    assert " GB" not in why(cluster.pending("a/x", memory="6Gi"), "a/x")

@@ -142,7 +142,7 @@ def test_gpu_memory_that_no_node_tells(tmp_path: Path) -> None:
 def test_gpu_memory_that_no_card_has() -> None:
     cluster = kai.Cluster().queue("q").node("n1", gpus=1, gpu_memory_mib=16_300)
     assert why(cluster.pending("q/p", gpu_memory_mib=20_000)) == [
-        "  It can never start here: it needs 20,000 MiB of one GPU, but the largest has 16,300."
+        "  It can never start here: it needs 20,000 MiB of one GPU, but the largest has 16,300 MiB."
     ]
 
 

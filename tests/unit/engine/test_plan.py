@@ -54,7 +54,10 @@ class FakeCompiled:
         return [[] for _ in names]
 
     def holders(self, names: list[str]) -> list[list[Any]]:
-        return [[] for _ in names]
+        return [([], [], []) for _ in names]
+
+    def protection(self, names: list[str]) -> list[Any]:
+        return [(False, True, False, False, 100, 0, 0, 0, []) for _ in names]
 
     def pods(self) -> dict[str, str]:
         return {"b/z-0": "no nodes"}
@@ -278,7 +281,7 @@ def test_a_plan_prints_as_a_page() -> None:
     assert "evict" in page
     assert "reclaim for b/new" in page
     assert "a/shares and 1 more     2     1  n1" in page
-    assert "b/z        Queue b has a limit of" in page
+    assert "b/z        Queue b has reached its limit of" in page
     assert "spec.parentQueue: does not exist" in page
     assert max(len(line) for line in page.splitlines()) <= 80
     assert repr(fake_plan()).startswith(f"<kai.Plan cluster.zip at {NOW}: 2 pods bound")

@@ -12,10 +12,10 @@ from typing import Any
 from kai.api import keys
 from kai.api.reading import at, mapping
 from kai.engine import objects, text
+from kai.engine.amounts import RESOURCE_NAMES, amount
 from kai.engine.fixing.changes import Change, Right, changed, patch, put, with_spec, yaml_of
 from kai.engine.fixing.ladders import Ladder, one, several
 from kai.engine.fixing.waiting import Waiting
-from kai.engine.places import RESOURCE_NAMES, amount
 from kai.engine.situation import exact
 
 _RESOURCE = "queues.scheduling.run.ai"

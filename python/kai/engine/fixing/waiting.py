@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -38,8 +38,8 @@ class Waiting:
         return self.situation.places([self.name])[0]
 
     @cached_property
-    def holders(self) -> list[Holders]:
-        return self.situation.holders(self.name)
+    def holders(self) -> Sequence[Holders]:
+        return self.situation.holders(self.name).holders
 
     # ---- its objects -----------------------------------------------------------------------------
 

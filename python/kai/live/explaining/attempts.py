@@ -95,7 +95,23 @@ def _failed(facts: PodFacts) -> Attempt | None:
         return None
     # The transition of PodScheduled may be older than the failure, and an event newer.
     told, moment = max((*found, *events), key=lambda each: each[1] or 0)
+    if _waits_since(facts) and (facts.verdict.decision != "bind" or _is_old(moment, facts)):
+        return None
     return Attempt(*told, moment)
+
+
+def _waits_since(facts: PodFacts) -> bool:
+    """Whether a later decision found no place. PodBound is not written then."""
+    return any(
+        each.get("type") == "PodScheduled"
+        and each.get("status") == "False"
+        and each.get("reason") != _ERROR
+        for each in objects(at(facts.pod, "status", "conditions"))
+    )
+
+
+def _is_old(moment: int | None, facts: PodFacts) -> bool:
+    return moment is None or facts.now_ns - moment > MOST_UNDER_WAY_S * times.SECOND_NS
 
 
 def _failure_of(condition: Object) -> Told | None:
@@ -256,6 +272,13 @@ _WORDS: tuple[tuple[str, _Found], ...] = (
             "it has no annotation with the name of its ConfigMap",
             "The webhook that adds it did not run when the pod was created: create the pod again"
             " while KAI's program `admission` runs",
+        ),
+    ),
+    (
+        "failed to create capabilities configmap: (.*)",
+        lambda found: Words(
+            f"a ConfigMap with its devices could not be created: {found[1]}",
+            "Look at the ConfigMaps of its namespace: `kubectl get configmaps`",
         ),
     ),
     (

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kai.api import keys, times
@@ -318,10 +318,24 @@ def _age(stamp: Any, now_ns: int) -> str:
     return age(then, times.to_datetime(now_ns))
 
 
-def tables_of(layers: Iterable[Layer]) -> list[Table]:
-    """Tables for people: a text that conditions and events share is shown once."""
+def tables_of(report: PodReport) -> list[Table]:
+    """Tables for people: a text that conditions and events share is shown once, and the answer is
+    not repeated."""
     said = set[str]()
-    return [each.table(said) for each in layers]
+    answer = report.waits_for.sentence
+    return [_without(answer, each).table(said) for each in report.layers]
+
+
+def _without(answer: str, layer: Layer) -> Layer:
+    """The layer of the plan without the sentences of the answer."""
+    if layer.name != "plan":
+        return layer
+    rest: list[tuple[str, ...]] = []
+    for name, sentence in layer.rows:
+        if sentence not in answer:
+            follows = name or any(row[0] in ("why", "") for row in rest)
+            rest.append((name if follows else "why", sentence))
+    return replace(layer, rows=tuple(rest))
 
 
 def _lines(row: tuple[str, ...], said: set[str]) -> Iterator[tuple[str, ...]]:
@@ -332,7 +346,8 @@ def _lines(row: tuple[str, ...], said: set[str]) -> Iterator[tuple[str, ...]]:
         if message in said:
             message = "(as above)"
         said.add(message)
-    first, *more = f"{start}{message}{end}".splitlines() or [""]
+    # Texts of programs in Go may have a line break as two characters.
+    first, *more = f"{start}{message}{end}".replace("\\n", "\n").splitlines() or [""]
     yield (*others, first.rstrip())
     for each in more:
         if each.strip():

@@ -7,7 +7,7 @@ The first obstacle counts: for a pod of another scheduler, queues do not matter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -41,6 +41,11 @@ class WaitsFor:
 
 
 def waits_for(facts: PodFacts) -> WaitsFor:
+    found = _found(facts)
+    return WaitsFor(found.what, " ".join(found.sentence.replace("\\n", " ").split()))
+
+
+def _found(facts: PodFacts) -> WaitsFor:
     found = next(filter(None, (look(facts) for look in _LOOKS)))
     refused = attempts_of(facts).refused
     if refused is None or found.what in ("refused", "nothing", "end"):
@@ -81,7 +86,7 @@ def _has_a_node(facts: PodFacts) -> WaitsFor | None:
     if not node:
         return None
     if at(facts.pod, "status", "phase") == "Running":
-        return WaitsFor("nothing", f"It runs on {node} and waits for nothing.")
+        return _running(facts, node)
     if facts.node is None:
         return WaitsFor(
             "node",
@@ -93,6 +98,21 @@ def _has_a_node(facts: PodFacts) -> WaitsFor | None:
         f"It is bound to {node} and waits for the kubelet there: `kubectl describe pod` shows"
         " images and volumes.",
     )
+
+
+def _running(facts: PodFacts, node: str) -> WaitsFor:
+    """A pod that runs, with what the plan does with it, or what keeps it."""
+    verdict = facts.verdict
+    about = " ".join(verdict.why[1:])
+    if verdict.decision == "evict":
+        does = f"move it to {verdict.node}" if verdict.node else "evict it"
+        return WaitsFor(
+            "nothing", f"It runs on {node}; the next cycle of kai would {does}. {about}".rstrip()
+        )
+    sentence = f"It runs on {node} and waits for nothing."
+    if verdict.group is not None and verdict.group.verdict == "running":
+        sentence = f"{sentence} {about}".rstrip()
+    return WaitsFor("nothing", sentence)
 
 
 def _gates(facts: PodFacts) -> WaitsFor | None:
@@ -247,10 +267,16 @@ def _plan(facts: PodFacts) -> WaitsFor:
 def _of_plan(facts: PodFacts) -> WaitsFor:
     verdict = facts.verdict
     if verdict.decision == "bind":
+        unknown = ""
+        if facts.events is None:  # a binding under way leaves no other mark
+            unknown = (
+                " Or its binding is under way: events show that, and this user may not list them."
+            )
         return WaitsFor(
             "scheduler",
             f"kai would bind it to {verdict.node} now: it waits for the next cycle of the"
-            " scheduler. If nothing happens within some seconds, check that the scheduler runs.",
+            f" scheduler.{unknown} If nothing happens within some seconds, check that the"
+            " scheduler runs.",
         )
     if verdict.decision == "pipeline":
         return WaitsFor(
@@ -263,10 +289,17 @@ def _of_plan(facts: PodFacts) -> WaitsFor:
         if reason.code in _BY_REASON:
             what, sentence = _BY_REASON[reason.code]
             return _unread(facts, reason.code, what) or WaitsFor(
-                what, sentence(facts, reason.facts)
+                what, _with_facts(what, sentence(facts, reason.facts), verdict.why)
             )
     first = verdict.why[1] if len(verdict.why) > 1 else "the scheduler gives no reason."
     return WaitsFor("scheduler", f"It waits: {first}")
+
+
+def _with_facts(what: str, sentence: str, why: Sequence[str]) -> str:
+    """The sentence, and what decides in this cluster: the first sentence of `kai plan`."""
+    if what in ("pods", "time") or len(why) < 2:  # it has the numbers already
+        return sentence
+    return f"{sentence} {why[1]}"
 
 
 _LOOKS: tuple[Callable[[PodFacts], WaitsFor | None], ...] = (

@@ -266,7 +266,7 @@ def test_a_failed_bind_request_of_a_binder_without_events() -> None:
 def test_a_text_of_conditions_and_events_is_on_the_page_once() -> None:
     pod, events = failed(36, SILENT)
     facts = replace(FACTS, pod=pod, events=events, request=request("Failed", SILENT))
-    cells = [row[-1] for table in tables_of(report_of(facts).layers) for row in table.rows]
+    cells = [row[-1] for table in tables_of(report_of(facts)) for row in table.rows]
     assert sum(SILENT in cell for cell in cells) == 1
     assert sum("as above" in cell for cell in cells) == 4
 
@@ -276,14 +276,14 @@ def test_a_refused_binding_is_explained_once() -> None:
     pod, events = failed(5, UNCALLED)
     facts = replace(FACTS, pod=pod, events=(refused(6, "create Pod/binding team/a"), *events))
     assert waits_for(facts).sentence.count("cannot be called") == 1
-    cells = [row[-1] for table in tables_of(report_of(facts).layers) for row in table.rows]
+    cells = [row[-1] for table in tables_of(report_of(facts)) for row in table.rows]
     assert sum(UNCALLED in cell for cell in cells) == 1
 
 
 def test_a_text_of_several_lines_has_several_lines() -> None:
     conditions = [{"type": "PodScheduled", "status": "False", "message": "one\n  two\n\nthree"}]
     pod = {**FACTS.pod, "status": {"phase": "Pending", "conditions": conditions}}
-    [first, *_] = tables_of(report_of(replace(FACTS, pod=pod)).layers)
+    [first, *_] = tables_of(report_of(replace(FACTS, pod=pod)))
     rows = [row for row in first.rows if row[0] in ("PodScheduled", "")]
     assert rows == [("PodScheduled", "False: one"), ("", "  two"), ("", "three")]
 
@@ -370,3 +370,54 @@ def test_texts_are_read_as_they_are_written(node: str) -> None:
     ):
         assert failed_in(text) == (node, "no. x: y")
     assert failed_in("Pod bound successfully to node n1") is None
+
+
+# ---- later decisions, and what this user may see -------------------------------------------------
+
+
+def waits_again(pod: Any) -> Any:
+    """A later decision found no place: only PodScheduled is written."""
+    scheduled, bound = pod["status"]["conditions"]
+    found = {**scheduled, "reason": "Unschedulable", "message": "no nodes"}
+    return {**pod, "status": {"phase": "Pending", "conditions": [found, bound]}}
+
+
+def test_a_failure_is_over_when_a_later_decision_found_no_place() -> None:
+    """PodBound keeps the failure for good; the answer was "it is tried again" for hours."""
+    pod, events = failed(7200, SILENT)
+    verdict = Verdict(group=GroupPlan("team/g", "q", "unschedulable"), why=("It waits.", "No GPU."))
+    found = answer(pod=waits_again(pod), events=events, verdict=verdict)
+    assert found.sentence == "It waits: No GPU."
+
+
+def test_an_old_failure_is_not_the_answer_once_there_is_room() -> None:
+    pod, events = failed(7200, SILENT)
+    assert answer(pod=waits_again(pod), events=events).what == "scheduler"
+    pod, events = failed(20, SILENT)
+    assert answer(pod=waits_again(pod), events=events).what == "binding"
+
+
+def test_a_binding_that_only_events_show_is_possible_without_them() -> None:
+    told = answer(events=None).sentence
+    assert "Or its binding is under way: events show that, and this user may not list" in told
+    assert "under way" not in answer(events=()).sentence
+
+
+def test_an_answer_has_no_line_breaks() -> None:
+    for line_break in ("\n", "\\n"):
+        pod, events = failed(3, f"one{line_break}  two")
+        found = answer(pod=pod, events=events)
+        assert found.sentence == (
+            "Its binding to gpu-2 failed 3 s ago: one two. It is tried again."
+        )
+        facts = replace(FACTS, pod=pod, events=events)
+        cells = [row[-1] for table in tables_of(report_of(facts)) for row in table.rows]
+        assert not any("\n" in cell or "\\n" in cell for cell in cells)
+
+
+def test_a_config_map_that_could_not_be_created() -> None:
+    why = "plugin gpusharing failed in PreBind: failed to create capabilities configmap: conflict"
+    pod, events = failed(3, why)
+    assert "a ConfigMap with its devices could not be created: conflict. Look at the" in (
+        answer(pod=pod, events=events).sentence
+    )

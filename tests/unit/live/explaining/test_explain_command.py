@@ -141,7 +141,10 @@ def test_a_running_pod(cluster: FakeCluster, explained: Explained) -> None:
     runs = pod("runs")
     runs["spec"]["nodeName"], runs["status"] = "n1", {"phase": "Running"}
     cluster.put(*small(), runs)
-    assert explained("runs")["explanation"] == "It runs on n1 and waits for nothing."
+    assert explained("runs")["explanation"] == (
+        "It runs on n1 and waits for nothing. Pod groups of queue a with a priority above 50 can"
+        " preempt it."
+    )
 
 
 def test_a_pod_with_an_invalid_annotation(cluster: FakeCluster, explained: Explained) -> None:

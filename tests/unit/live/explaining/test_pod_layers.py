@@ -95,7 +95,7 @@ def test_events_are_in_order_and_the_oldest_are_counted() -> None:
     assert rows[-1] == {
         **{"ago": "47s", "about": "Pod", "reason": "R13", "message": "R13 it is (x13)"},
     }
-    assert "and 3 older events" in to_text("", tables_of(report.layers))
+    assert "and 3 older events" in to_text("", tables_of(report))
 
 
 def test_unreadable_events() -> None:
@@ -118,7 +118,7 @@ def test_a_page_with_any_text_fits_80_columns() -> None:
             verdict=waiting("not_enough_gpus", long),
         )
     )
-    page = to_text("", tables_of(report.layers))
+    page = to_text("", tables_of(report))
     assert max(map(len, page.splitlines())) <= 80
     assert page.count("a message that goes on") >= 20
 
@@ -235,3 +235,40 @@ def test_a_pod_that_is_deleted_waits_for_its_end() -> None:
     report = report_of(replace(FACTS, pod=leaving))
     assert layer(report, "pod")["phase"] == "Pending, created 5m ago, deleted 30s ago"
     assert "its finalizers are x/y" in report.waits_for.sentence
+
+
+# ---- what decides is first -----------------------------------------------------------------------
+
+
+def test_the_answer_has_what_decides_in_this_cluster_and_the_page_has_it_once() -> None:
+    needs = "It needs 2 GPUs on one node; no GPU is free after this cycle."
+    report = report_of(replace(FACTS, verdict=waiting("not_enough_gpus", needs)))
+    assert report.waits_for.sentence.endswith(f"what each queue uses. {needs}")
+    page = to_text("", tables_of(report))
+    assert "no GPU is free" not in page
+    assert "team/g waits in queue q." in page
+
+
+def running(*why: str, decision: str = "", node: str = "") -> str:
+    """The answer for a pod that runs on n1."""
+    runs = pod(nodeName="n1")
+    runs["status"] = {"phase": "Running"}
+    group = GroupPlan("team/g", "q", "running")
+    verdict = Verdict(decision, node, group, ("team/g runs: 1 pod on n1.", *why))
+    return report_of(replace(FACTS, pod=runs, verdict=verdict)).waits_for.sentence
+
+
+def test_a_running_pod_has_what_keeps_it() -> None:
+    assert running("It is not preemptible: x.") == (
+        "It runs on n1 and waits for nothing. It is not preemptible: x."
+    )
+
+
+def test_a_running_pod_that_the_next_cycle_evicts_or_moves() -> None:
+    room = "1 pod makes room for team/other: reclaim."
+    assert running(room, decision="evict") == (
+        f"It runs on n1; the next cycle of kai would evict it. {room}"
+    )
+    assert running(room, decision="evict", node="n2").startswith(
+        "It runs on n1; the next cycle of kai would move it to n2."
+    )
