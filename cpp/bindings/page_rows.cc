@@ -308,16 +308,16 @@ py::list GroupRows(const Plan& plan, const std::vector<std::string>& names, bool
   return rows;
 }
 
-py::list OutlineRows(const Plan& plan, const std::optional<std::vector<std::string>>& names) {
-  const Cluster& cluster = *plan.cluster;
-  absl::flat_hash_set<std::string_view> named;
-  if (names) named.insert(names->begin(), names->end());
-  struct Decided {
-    int bound = 0, pipelined = 0, evicted = 0;
-  };
+namespace {
+
+struct Decided {
+  int bound = 0, pipelined = 0, evicted = 0;
+};
+
+absl::flat_hash_map<PodGroupId, Decided> DecidedOf(const Plan& plan) {
   absl::flat_hash_map<PodGroupId, Decided> decided;
   for (const CycleLog::Decision& decision : plan.decisions) {
-    Decided& counts = decided[cluster.pods().group[decision.pod]];
+    Decided& counts = decided[plan.cluster->pods().group[decision.pod]];
     if (decision.kind == CycleLog::Decision::Kind::kEvict) {
       ++counts.evicted;
     } else if (decision.kind == CycleLog::Decision::Kind::kBind) {
@@ -326,6 +326,24 @@ py::list OutlineRows(const Plan& plan, const std::optional<std::vector<std::stri
       ++counts.pipelined;
     }
   }
+  return decided;
+}
+
+}  // namespace
+
+py::dict DecidedRows(const Plan& plan) {
+  py::dict rows;
+  for (const auto& [group, counts] : DecidedOf(plan))
+    rows[py::str(plan.cluster->PodGroupName(group))] =
+        py::make_tuple(counts.bound, counts.pipelined, counts.evicted);
+  return rows;
+}
+
+py::list OutlineRows(const Plan& plan, const std::optional<std::vector<std::string>>& names) {
+  const Cluster& cluster = *plan.cluster;
+  absl::flat_hash_set<std::string_view> named;
+  if (names) named.insert(names->begin(), names->end());
+  const absl::flat_hash_map<PodGroupId, Decided> decided = DecidedOf(plan);
   std::vector<PodGroupId> groups;
   for (const PodGroupId group : cluster.pod_groups().name.ids()) {
     if (!cluster.pod_groups().name[group].valid()) continue;

@@ -45,6 +45,8 @@ pybind11::list HoldingRows(const Plan& plan);
 // For each group: what keeps its running pods.
 pybind11::list ProtectionRows(const Plan& plan, const Config& config,
                               const std::vector<std::string>& names);
+// By group with decisions: how many pods are bound, promised a place and evicted.
+pybind11::dict DecidedRows(const Plan& plan);
 // Leaves out groups that simply run and have no decision or reason, unless they are in `names`;
 // without names, all are included.
 pybind11::list OutlineRows(const Plan& plan, const std::optional<std::vector<std::string>>& names);

@@ -324,6 +324,7 @@ void RegisterPlan(py::module_& module) {
       .def("holders", &RowsOfHolders, py::arg("names"))
       .def("possible_nodes", &RowsOfPossibleNodes, py::arg("name"))
       .def("start_alone", &StartAloneOf, py::arg("names"))
+      .def("decided", [](HeldPlan& self) { return self.Look(&DecidedRows); })
       .def("holdings", [](HeldPlan& self) { return self.Look(&HoldingRows); })
       .def("protection", &RowsOfProtection, py::arg("names"))
       .def("outlines", &RowsOfOutlines, py::arg("names"))

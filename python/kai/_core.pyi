@@ -639,6 +639,10 @@ class Plan(metaclass=_Compiled):
         there: name, GPUs that are free after the plan, GPUs in all. Raises KeyError for an unknown
         name."""
 
+    def decided(self) -> dict[str, tuple[int, int, int]]:
+        """By group with decisions, unordered: how many pods are bound, promised a place and
+        evicted."""
+
     def start_alone(self, names: list[str]) -> list[bool]:
         """For each group, whether it would start if no other group waited. Raises KeyError for an
         unknown name."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from kai.api import keys, times
 from kai.api.visible import visible
-from kai.engine import text
+from kai.engine import text, turn
 from kai.engine.amounts import RESOURCE_NAMES, amount, part
 from kai.engine.answer import Answer
 from kai.engine.cluster import Rejected
@@ -369,7 +369,9 @@ class _Case:
         if not never and lacks_gpus and self.in_short and any(found):
             [first, *_] = filter(None, found)
             return [first.removesuffix(".") + self._share_in_short()]
-        if not never and lacks_gpus:
+        turn_of_others = "" if never or self.in_short else turn.sentence(self.situation, self.group)
+        found.append(turn_of_others)
+        if not never and lacks_gpus and not turn_of_others:
             found.append(self._borrowers())
             found += self._holders()
             found.append(self._not_moved())

@@ -86,6 +86,9 @@ class KeptPlan:
     def protection(self, names: list[str]) -> list[Any]:
         return [self.protection_by_name[name] for name in names]
 
+    def start_alone(self, names: list[str]) -> list[bool]:
+        return []  # not known: each answer runs the cycle once more
+
     def outlines(self, names: list[str] | None) -> list[Any]:
         if names is None:
             return self.all_outlines

@@ -191,11 +191,15 @@ class Situation:
         """GPUs that groups hold on nodes and keep: node, group, GPUs."""
         return [(node, group, exact(gpus)) for node, group, gpus in self._compiled.holdings()]
 
+    def starts_alone(self, name: str) -> bool:
+        """Whether the group would start if no other group waited. False if that is not known: a
+        plan that was pickled cannot be made again. Raises KeyError for an unknown name."""
+        return any(self._compiled.start_alone([name]))
+
     @cached_property
     def decided(self) -> Mapping[str, tuple[int, int, int]]:
         """By group with decisions: how many pods are bound, promised a place and evicted."""
-        rows = self._compiled.outlines([])
-        return {name: tuple(counts) for name, _, _, _, *counts in rows if any(counts)}
+        return self._compiled.decided()
 
     def group(self, name: str) -> GroupPlan:
         """One group with all reasons."""

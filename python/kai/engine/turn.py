@@ -1,0 +1,46 @@
+"""Whether a waiting group would start if no other group waited, and which groups come first.
+
+The engine runs the cycle once more for it, as if no other group had waiting pods.
+"""
+
+from __future__ import annotations
+
+from kai.engine import text
+from kai.engine.situation import Situation
+from kai.engine.values import GroupPlan
+
+ROOM = frozenset(
+    (
+        "not_enough_gpus",
+        "not_enough_resources",
+        "gang_incomplete",
+        "topology_too_small",
+        "no_free_devices",
+        "no_matching_node",
+        "over_limit",
+        "non_preemptible_over_quota",
+        "search_budget_spent",
+    )
+)
+"""Reasons of groups that might start if others did not come first."""
+
+
+def sentence(situation: Situation, group: GroupPlan) -> str:
+    """Who comes first, if nothing else is in the way of the group; else ""."""
+    if not any(reason.code in ROOM for reason in group.reasons):
+        return ""
+    if not situation.starts_alone(group.name):
+        return ""
+    first = sorted(
+        name
+        for name, (bound, promised, evicted) in situation.decided.items()
+        if bound + promised > evicted and name != group.name
+    )
+    if not first:
+        return (
+            "It would start if no other group waited: what they request lowers the fair share of "
+            f"queue {group.queue}."
+        )
+    groups = text.count(len(first), "pod group")
+    gets = "comes first and gets places" if len(first) == 1 else "come first and get places"
+    return f"It would start if no other group waited: {groups} {gets} ({text.listing(first)})."

@@ -1,0 +1,156 @@
+"""kai plan --fix and --what-if: answers that were planned, and an exit status for a pipeline."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kai
+
+NOW = "2026-01-01T00:00:00Z"
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def racks(tmp_path: Path) -> Path:
+    """Two racks with two nodes; speech runs on three nodes, and a gang of vision waits."""
+    cluster = kai.Cluster(now=NOW).queue("vision", deserved_gpus=8).queue("speech", deserved_gpus=8)
+    for number in range(1, 5):
+        cluster.node(f"gpu-{number}", gpus=4, labels={"rack": f"r{(number + 1) // 2}"})
+    cluster.running("speech/big", pods=3, gpus=4, node=["gpu-1", "gpu-2", "gpu-3"])
+    cluster.pending("vision/train", pods=4, gpus=4, min_member=4)
+    cluster.save(tmp_path / "racks.json")
+    return tmp_path / "racks.json"
+
+
+def job(folder: Path, gpus: int, queue: str = "vision") -> Path:
+    file = folder / "job.yaml"
+    file.write_text(
+        f"""
+apiVersion: batch/v1
+kind: Job
+metadata: {{name: new, namespace: vision, labels: {{kai.scheduler/queue: {queue}}}}}
+spec:
+  template:
+    spec:
+      containers: [{{name: main, image: x, resources: {{limits: {{nvidia.com/gpu: {gpus}}}}}}}]
+"""
+    )
+    return file
+
+
+# ---- --fix ---------------------------------------------------------------------------------------
+
+
+def test_fixes_are_printed_with_what_they_do(run: Run, racks: Path) -> None:
+    done = run("plan", racks, "--fix", "train")
+    assert done.status == 0
+    first, *rest = done.out.splitlines()
+    assert first.endswith("each start vision/train, proven by a plan of the changed cluster:")
+    assert "4. Add 3 nodes like gpu-1." in rest
+    assert "   Evicted for it: 1 pod of speech/big." in rest
+
+
+def test_fixes_as_json_have_the_commands(run: Run, racks: Path) -> None:
+    found = json.loads(run("plan", racks, "--fix", "vision/train", "--json").out)
+    assert found["pod_group"] == "vision/train"
+    kinds = [fix["kinds"] for fix in found["fixes"]]
+    assert ["nodes"] in kinds
+    assert all(fix["how"] for fix in found["fixes"])
+
+
+def test_costs_change_the_order_of_fixes(run: Run, racks: Path) -> None:
+    found = json.loads(run("plan", racks, "--fix", "train", "--cost", "nodes=1", "--json").out)
+    assert found["fixes"][0]["kinds"] == ["nodes"]
+
+
+def test_the_status_is_1_without_a_fix(run: Run, tmp_path: Path) -> None:
+    cluster = kai.Cluster(now=NOW).queue("a").node("n1", cpus=1).pending("a/x", gpus=1)
+    cluster.save(tmp_path / "none.json")
+    done = run("plan", tmp_path / "none.json", "--fix", "a/x")
+    assert done.status == 1
+    assert "No single change or pair of changes" in done.out
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--cost", "nodes=1"], "--cost needs --fix GROUP"),
+        (["--fix", "train", "--cost", "node=1"], "give a kind and a number, such as nodes=3"),
+        (["--fix", "train", "--cost", "nodes=many"], "give a kind and a number"),
+        (["--fix", "train", "-o", "csv"], "-o csv and --fix exclude each other"),
+        (["--fix", "train", "--explain", "train"], "--explain and --fix exclude each other"),
+        (["--fix", "tain"], "did you mean 'vision/train'?"),
+    ],
+)
+def test_wrong_options_of_fix(run: Run, racks: Path, given: list[str], message: str) -> None:
+    done = run("plan", racks, *given)
+    assert done.status == 2
+    assert message in done.err
+
+
+# ---- --what-if -----------------------------------------------------------------------------------
+
+
+def test_a_manifest_that_would_start(run: Run, racks: Path, tmp_path: Path) -> None:
+    done = run("plan", racks, "--what-if", job(tmp_path, gpus=1))
+    assert done.status == 0
+    assert "vision/pg-new is placed: 1 pod on gpu-4." in done.out
+
+
+def test_a_manifest_that_would_wait(run: Run, racks: Path, tmp_path: Path) -> None:
+    done = run("plan", racks, "--what-if", job(tmp_path, gpus=8))
+    assert done.status == 1
+    assert "It can never start here" in done.out
+
+
+def test_a_manifest_that_is_left_out_does_not_start(run: Run, racks: Path, tmp_path: Path) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text("kind: Pod\nmetadata: {name: p}\nspec: {containers: 3}\n")
+    done = run("plan", racks, "--what-if", file)
+    assert done.status == 1
+    assert "p was left out" in done.out
+
+
+def test_more_nodes(run: Run, racks: Path) -> None:
+    done = run("plan", racks, "--what-if", "--add-nodes", "3", "--like", "gpu-1")
+    assert done.status == 0
+    assert "vision/train  unschedulable  placed  4 -> 0" in done.out
+
+
+def test_a_drained_rack_is_for_the_worse(run: Run, racks: Path) -> None:
+    for rack in ("r2", "rack=r2"):
+        done = run("plan", racks, "--drain", rack)
+        assert done.status == 1
+        assert "1 pod group is worse off: speech/big." in done.out
+
+
+def test_another_queue(run: Run, racks: Path) -> None:
+    done = run("plan", racks, "--queue", "vision.quota=16", "--json")
+    assert done.status == 0
+    changes = json.loads(done.out)["difference"]["queues"]
+    assert {"gpu", "deserved", 16} <= {value for each in changes for value in each.values()}
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "message"),
+    [
+        (["--what-if"], 2, "--what-if needs a change"),
+        (["--add-nodes", "3"], 2, "--add-nodes needs --like NODE"),
+        (["--like", "gpu-1"], 2, "--like needs --add-nodes N"),
+        (["--add-nodes", "3", "--like", "gpu"], 2, "there is no node 'gpu'"),
+        (["--drain", "r9"], 2, "no node has the name 'r9'"),
+        (["--queue", "vision.quotas=1"], 2, "give QUEUE.FIELD=VALUE"),
+        (["--queue", "vison.quota=1"], 2, "did you mean 'vision'?"),
+        (["--queue", "vision.weight=much"], 2, "'much' is not a number"),
+        (["--drain", "r1", "--fix", "train"], 2, "--fix and --what-if exclude each other"),
+    ],
+)
+def test_wrong_changes(
+    run: Run, racks: Path, given: list[str], status: int, message: str
+) -> None:
+    done = run("plan", racks, *given)
+    assert done.status == status
+    assert message in done.err
