@@ -212,7 +212,7 @@ def _told(data: dict[str, Any], notes: tuple[str, ...]) -> Answer:
     said = (*data.get("notes", ()), *notes)
     return Answer(
         heading=lambda: f"{name} at {data['now']}",
-        tables=lambda: pod_layers.tables_of(layers),
+        tables=lambda: pod_layers.tables_of(layers, str(data["explanation"])),
         data=lambda: {**data, "notes": list(said)},
         rows=lambda: ({"input": None, **row} for row in pod_layers.rows_of(layers)),
         columns=("layer", "name", "value"),
@@ -226,7 +226,7 @@ def _answer(report: PodReport) -> Answer:
 
     return Answer(
         heading=lambda: f"{report.facts.name} at {report.to_dict()['now']}",
-        tables=lambda: pod_layers.tables_of(report),
+        tables=lambda: pod_layers.tables_of(report.layers, report.waits_for.sentence),
         data=report.to_dict,
         rows=lambda: ({"input": None, **row} for row in pod_layers.rows_of(report.layers)),
         columns=("layer", "name", "value"),

@@ -318,12 +318,11 @@ def _age(stamp: Any, now_ns: int) -> str:
     return age(then, times.to_datetime(now_ns))
 
 
-def tables_of(report: PodReport) -> list[Table]:
-    """Tables for people: a text that conditions and events share is shown once, and the answer is
-    not repeated."""
+def tables_of(layers: Iterable[Layer], answer: str = "") -> list[Table]:
+    """Tables for people: a text that conditions and events share is shown once, and sentences of
+    the answer, which is shown before the tables, are not repeated."""
     said = set[str]()
-    answer = report.waits_for.sentence
-    return [_without(answer, each).table(said) for each in report.layers]
+    return [_without(answer, each).table(said) for each in layers]
 
 
 def _without(answer: str, layer: Layer) -> Layer:

@@ -158,5 +158,5 @@ def _text_of(found: dict[str, Any]) -> str:
 
     name = found.get("pod") or found["pod_group"]
     lines = [*text.wrap(found["explanation"], 100), ""]
-    tables = pod_layers.tables_of(pod_layers.layers_in(found["layers"]))
+    tables = pod_layers.tables_of(pod_layers.layers_in(found["layers"]), found["explanation"])
     return "\n".join(lines) + text.to_text(f"{name} at {found['now']}", tables) + "\n"

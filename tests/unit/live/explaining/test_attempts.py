@@ -266,7 +266,7 @@ def test_a_failed_bind_request_of_a_binder_without_events() -> None:
 def test_a_text_of_conditions_and_events_is_on_the_page_once() -> None:
     pod, events = failed(36, SILENT)
     facts = replace(FACTS, pod=pod, events=events, request=request("Failed", SILENT))
-    cells = [row[-1] for table in tables_of(report_of(facts)) for row in table.rows]
+    cells = [row[-1] for table in tables_of(report_of(facts).layers) for row in table.rows]
     assert sum(SILENT in cell for cell in cells) == 1
     assert sum("as above" in cell for cell in cells) == 4
 
@@ -276,14 +276,14 @@ def test_a_refused_binding_is_explained_once() -> None:
     pod, events = failed(5, UNCALLED)
     facts = replace(FACTS, pod=pod, events=(refused(6, "create Pod/binding team/a"), *events))
     assert waits_for(facts).sentence.count("cannot be called") == 1
-    cells = [row[-1] for table in tables_of(report_of(facts)) for row in table.rows]
+    cells = [row[-1] for table in tables_of(report_of(facts).layers) for row in table.rows]
     assert sum(UNCALLED in cell for cell in cells) == 1
 
 
 def test_a_text_of_several_lines_has_several_lines() -> None:
     conditions = [{"type": "PodScheduled", "status": "False", "message": "one\n  two\n\nthree"}]
     pod = {**FACTS.pod, "status": {"phase": "Pending", "conditions": conditions}}
-    [first, *_] = tables_of(report_of(replace(FACTS, pod=pod)))
+    [first, *_] = tables_of(report_of(replace(FACTS, pod=pod)).layers)
     rows = [row for row in first.rows if row[0] in ("PodScheduled", "")]
     assert rows == [("PodScheduled", "False: one"), ("", "  two"), ("", "three")]
 
@@ -411,7 +411,7 @@ def test_an_answer_has_no_line_breaks() -> None:
             "Its binding to gpu-2 failed 3 s ago: one two. It is tried again."
         )
         facts = replace(FACTS, pod=pod, events=events)
-        cells = [row[-1] for table in tables_of(report_of(facts)) for row in table.rows]
+        cells = [row[-1] for table in tables_of(report_of(facts).layers) for row in table.rows]
         assert not any("\n" in cell or "\\n" in cell for cell in cells)
 
 

@@ -95,7 +95,7 @@ def test_events_are_in_order_and_the_oldest_are_counted() -> None:
     assert rows[-1] == {
         **{"ago": "47s", "about": "Pod", "reason": "R13", "message": "R13 it is (x13)"},
     }
-    assert "and 3 older events" in to_text("", tables_of(report))
+    assert "and 3 older events" in to_text("", tables_of(report.layers, report.waits_for.sentence))
 
 
 def test_unreadable_events() -> None:
@@ -118,7 +118,7 @@ def test_a_page_with_any_text_fits_80_columns() -> None:
             verdict=waiting("not_enough_gpus", long),
         )
     )
-    page = to_text("", tables_of(report))
+    page = to_text("", tables_of(report.layers, report.waits_for.sentence))
     assert max(map(len, page.splitlines())) <= 80
     assert page.count("a message that goes on") >= 20
 
@@ -244,7 +244,7 @@ def test_the_answer_has_what_decides_in_this_cluster_and_the_page_has_it_once() 
     needs = "It needs 2 GPUs on one node; no GPU is free after this cycle."
     report = report_of(replace(FACTS, verdict=waiting("not_enough_gpus", needs)))
     assert report.waits_for.sentence.endswith(f"what each queue uses. {needs}")
-    page = to_text("", tables_of(report))
+    page = to_text("", tables_of(report.layers, report.waits_for.sentence))
     assert "no GPU is free" not in page
     assert "team/g waits in queue q." in page
 
