@@ -644,8 +644,8 @@ class Plan(metaclass=_Compiled):
         evicted."""
 
     def start_alone(self, names: list[str]) -> list[bool]:
-        """For each group, whether it would start if no other group waited. Raises KeyError for an
-        unknown name."""
+        """For each group, whether it would start, or get more places than in this plan, if no other
+        group waited. Raises KeyError for an unknown name."""
 
     def holdings(self) -> list[tuple[str, str, float]]:
         """GPUs that groups hold on nodes and keep: node, group, GPUs."""

@@ -16,6 +16,7 @@ PAGE = (ROOT / "docs/concepts/questions.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 QUESTIONS = [
     "What if I add 10 nodes?",
+    "What is the smallest change that starts vision/train?",
     "Which weight gives vision half?",
     "Which pods would be evicted if I submitted this?",
     "Binpack or spread: what is left whole?",

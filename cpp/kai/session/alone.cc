@@ -14,6 +14,12 @@ int64_t PodsOn(const std::vector<GroupStory::OnNode>& nodes) {
   return pods;
 }
 
+// How many of its pods have a place after the plan, or are promised one.
+int64_t PlacesIn(const GroupStory& story) {
+  const int64_t moved = story.evicted - story.lost;
+  return story.placed + PodsOn(story.bound) + PodsOn(story.promised) - moved;
+}
+
 }  // namespace
 
 bool StartsAlone(const Plan& plan, const Config& config, PodGroupId group) {
@@ -23,9 +29,8 @@ bool StartsAlone(const Plan& plan, const Config& config, PodGroupId group) {
   const absl::StatusOr<Plan> alone = session.Run(cluster, plan.now_ns, nullptr);
   if (!alone.ok()) return false;  // the cluster is being planned, or a policy failed
   const GroupStory story = StoriesOf(*alone, {{group}}).front();
-  const int64_t gained = PodsOn(story.bound) + PodsOn(story.promised);
-  const int64_t moved = story.evicted - story.lost;
-  return gained > moved && story.placed + gained - moved >= story.least;
+  const int64_t places = PlacesIn(story);
+  return places >= story.least && places > PlacesIn(StoriesOf(plan, {{group}}).front());
 }
 
 }  // namespace kai

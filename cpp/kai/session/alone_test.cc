@@ -25,6 +25,14 @@ TEST(StartsAloneTest, TheOrderAloneIsInItsWay) {
   EXPECT_TRUE(StartsAloneIn(maker, "a/second"));
 }
 
+TEST(StartsAloneTest, OnlyMorePodsThanNowAreAStart) {
+  const ClusterMaker maker = MakeCluster()
+                                 .Queue("a")
+                                 .Node("n", {.gpus = 4})
+                                 .Pending("a/elastic", {.pods = 6, .gpus = 1});
+  EXPECT_FALSE(StartsAloneIn(maker, "a/elastic"));
+}
+
 TEST(StartsAloneTest, RunningPodsStayInItsWay) {
   const ClusterMaker maker = MakeCluster()
                                  .Queue("a")

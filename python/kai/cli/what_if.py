@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from kai.cli.work import Warner, patiently
 from kai.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
-    from kai.engine.cluster import Cluster
+    from kai.engine.cluster import Cluster, Rejected
     from kai.engine.differences import PlanDiff
     from kai.engine.plan import Plan
 
@@ -136,8 +137,8 @@ def what_if_options(command: Command) -> Command:
 
 
 def compare(what: WhatIf, cluster: Cluster, plan: Plan, answers: Answers, warn: Warner) -> None:
-    """Writes the difference. The status is 1 if a submitted group does not start, or if the change
-    makes groups wait, or lose pods, that did not before."""
+    """Writes the difference. The status is 1 if a submitted object does not start or is left out,
+    or if the change makes groups wait, or lose pods, that did not before."""
     origin = plan._origin
     assert origin is not None
     changed = what.apply(cluster)
@@ -145,11 +146,12 @@ def compare(what: WhatIf, cluster: Cluster, plan: Plan, answers: Answers, warn: 
     new = [name for name in after.pod_groups if name not in plan.pod_groups]
     worse = [name for name in _worse(plan.diff(after), after) if name not in new]
     waits = [name for name in new if not _starts(after, name)]
-    if worse or waits:
+    left_out = [each for each in after.rejected if each not in plan.rejected]
+    if worse or waits or left_out:
         warn.status = warn.status or ANSWER_IS_NO
     warn.of((each for each in after.warnings if each not in plan.warnings), strict=False)
     diff = plan.diff(after)
-    answers.write(_answer(plan, after, diff, new, worse))
+    answers.write(_answer(plan, after, diff, new, worse, left_out))
 
 
 # ---- the changes ---------------------------------------------------------------------------------
@@ -216,11 +218,22 @@ def _evicts(change: Any) -> bool:
     return kinds[1] == "evict" and kinds[0] != "evict"
 
 
-def _answer(plan: Plan, after: Plan, diff: PlanDiff, new: list[str], worse: list[str]) -> Answer:
+def _answer(
+    plan: Plan,
+    after: Plan,
+    diff: PlanDiff,
+    new: list[str],
+    worse: list[str],
+    left_out: list[Rejected],
+) -> Answer:
     def first() -> Iterator[str]:
+        from kai.engine.explain import why_rejected
+
+        if left_out:
+            yield why_rejected(left_out)
         for name in new:
             yield after.why(name)
-        if not new:
+        if not new and not left_out:
             yield _summary(diff, worse)
 
     def data() -> Mapping[str, Any]:
@@ -229,6 +242,7 @@ def _answer(plan: Plan, after: Plan, diff: PlanDiff, new: list[str], worse: list
             "input": plan.input,
             "now": plan.now_text,
             "submitted": submitted,
+            "left_out": [dataclasses.asdict(each) for each in left_out],
             "worse": worse,
             "difference": diff.to_dict(),
         }

@@ -31,6 +31,9 @@ def sentence(situation: Situation, group: GroupPlan) -> str:
         return ""
     if not situation.starts_alone(group.name):
         return ""
+    starts = "It would start"
+    if group.verdict == "partly_placed":
+        starts = "More of its pods would start"
     first = sorted(
         name
         for name, (bound, promised, evicted) in situation.decided.items()
@@ -38,9 +41,9 @@ def sentence(situation: Situation, group: GroupPlan) -> str:
     )
     if not first:
         return (
-            "It would start if no other group waited: what they request lowers the fair share of "
-            f"queue {group.queue}."
+            f"{starts} if no other group waited: what they request lowers the fair share of queue "
+            f"{group.queue}."
         )
     groups = text.count(len(first), "pod group")
     gets = "comes first and gets places" if len(first) == 1 else "come first and get places"
-    return f"It would start if no other group waited: {groups} {gets} ({text.listing(first)})."
+    return f"{starts} if no other group waited: {groups} {gets} ({text.listing(first)})."

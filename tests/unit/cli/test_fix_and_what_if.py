@@ -82,13 +82,18 @@ def test_the_status_is_1_without_a_fix(run: Run, tmp_path: Path) -> None:
         (["--fix", "train", "--cost", "nodes=many"], "give a kind and a number"),
         (["--fix", "train", "-o", "csv"], "-o csv and --fix exclude each other"),
         (["--fix", "train", "--explain", "train"], "--explain and --fix exclude each other"),
-        (["--fix", "tain"], "did you mean 'vision/train'?"),
     ],
 )
 def test_wrong_options_of_fix(run: Run, racks: Path, given: list[str], message: str) -> None:
     done = run("plan", racks, *given)
     assert done.status == 2
     assert message in done.err
+
+
+def test_an_unknown_group_has_no_fix(run: Run, racks: Path) -> None:
+    done = run("plan", racks, "--fix", "vision/tain")
+    assert done.status == 1
+    assert "did you mean 'vision/train'?" in done.err
 
 
 # ---- --what-if -----------------------------------------------------------------------------------
@@ -140,17 +145,15 @@ def test_another_queue(run: Run, racks: Path) -> None:
         (["--what-if"], 2, "--what-if needs a change"),
         (["--add-nodes", "3"], 2, "--add-nodes needs --like NODE"),
         (["--like", "gpu-1"], 2, "--like needs --add-nodes N"),
-        (["--add-nodes", "3", "--like", "gpu"], 2, "there is no node 'gpu'"),
-        (["--drain", "r9"], 2, "no node has the name 'r9'"),
+        (["--add-nodes", "3", "--like", "gpu"], 1, "there is no node 'gpu'"),
+        (["--drain", "r9"], 1, "no node has the name 'r9'"),
         (["--queue", "vision.quotas=1"], 2, "give QUEUE.FIELD=VALUE"),
-        (["--queue", "vison.quota=1"], 2, "did you mean 'vision'?"),
+        (["--queue", "vison.quota=1"], 1, "did you mean 'vision'?"),
         (["--queue", "vision.weight=much"], 2, "'much' is not a number"),
         (["--drain", "r1", "--fix", "train"], 2, "--fix and --what-if exclude each other"),
     ],
 )
-def test_wrong_changes(
-    run: Run, racks: Path, given: list[str], status: int, message: str
-) -> None:
+def test_wrong_changes(run: Run, racks: Path, given: list[str], status: int, message: str) -> None:
     done = run("plan", racks, *given)
     assert done.status == status
     assert message in done.err

@@ -43,7 +43,7 @@ def test_the_api_server_decides() -> None:
 
 
 def test_a_kind_without_a_table_is_not_remarked() -> None:
-    found, sent = asked(review(is_allowed=False), Right("patch", "TrainJob", "x", "team"))
+    found, sent = asked(review(is_allowed=False), Right("patch", "Workbench", "x", "team"))
     assert len(found) == 1
     assert not sent
 
