@@ -63,7 +63,8 @@ def command(
     checked cluster; "plan" is the first plan; "next" is a later plan with its
     events; "bar" is our target for "next", or for "plan" if there is no "next";
     "KAI" is one cycle of KAI Scheduler on a similar machine; "floor" is the time
-    to copy the same amount of memory here; "page" is from a plan to its text.
+    to copy the same amount of memory here; "page" is from a plan to its text;
+    "why" and "fix" are answers about the first group that waits, if one does.
 
     --memory shows instead the memory of the compiled engine after the first plan
     of a live cluster, computed from the capacities of its containers.
@@ -104,7 +105,7 @@ def command(
         if as_json:
             click.echo(json.dumps(dataclasses.asdict(done)))
     if not as_json:
-        Page().tables([_plans(measured), _loads(measured)])
+        Page().tables([_plans(measured), _loads(measured), _answers(measured)])
     return DONE
 
 
@@ -189,6 +190,26 @@ def _loads(measured: list[Measured]) -> Table:
             f"Targets: {LOAD_BAR_US[0]:g} us each; real "
             f"{LOAD_BAR_MB_PER_S[0]} MB/s; Python {python}; page {page}"
         ),
+    )
+
+
+def _answers(measured: list[Measured]) -> Table:
+    from kai.engine import text
+
+    return text.Table(
+        "Answers for the first waiting group: CPU times",
+        ("workload", "why", "first fix", "all fixes", "plans", "a plan"),
+        [
+            (
+                each.name,
+                *map(_time, (each.why_ms, each.first_fix_ms, each.fixes_ms)),
+                "" if each.fix_plans is None else text.number(each.fix_plans),
+                _time(each.plan_cpu_ms),
+            )
+            for each in measured
+            if each.why_ms is not None
+        ],
+        right=frozenset(range(1, 6)),
     )
 
 

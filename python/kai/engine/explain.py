@@ -371,8 +371,9 @@ class _Case:
             return [first.removesuffix(".") + self._share_in_short()]
         turn_of_others = "" if never or self.in_short else turn.sentence(self.situation, self.group)
         found.append(turn_of_others)
-        if not never and lacks_gpus and not turn_of_others:
+        if not never and lacks_gpus:
             found.append(self._borrowers())
+        if not never and lacks_gpus and not turn_of_others:
             found += self._holders()
             found.append(self._not_moved())
         found += self._evictions()

@@ -11,12 +11,15 @@ from __future__ import annotations
 import gc
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from kai.engine.cluster import Cluster
 from kai.engine.scheduler import Scheduler
 from kai.sim.workloads import BARS_MS, KAI_MS, NOW, Workload
+
+Result = TypeVar("Result")
 
 FURTHER_PLANS = 20
 _WARM_UP = 3
@@ -43,6 +46,12 @@ class Measured:
     plan_cpu_ms: float  # the same call seen from Python: CPU time of its thread
     python_ms: float  # from bytes to `list(plan.decisions)`: CPU time
     page_ms: float  # from a plan to its page as text: CPU time
+    # Of the first waiting group, CPU time: its explanation, and its first fix and all of them with
+    # the plans that they needed. None: no group waits.
+    why_ms: float | None
+    first_fix_ms: float | None
+    fixes_ms: float | None
+    fix_plans: int | None
     stages_ms: dict[str, float]  # of the fastest first plan; they add up to `plan_ms`
     # A lower bound for any program on this machine: reading the bytes once, and writing a cache
     # line of memory for each decision.
@@ -88,6 +97,7 @@ def measure(workload: Workload, loads: int = 5) -> Measured:
     counts = cluster.counts
     plan = None
     page_ms = min(_page_ms(cluster, scheduler) for _ in range(_PAGES))
+    answers = _answers(cluster, scheduler)
     further_ms, further_cpu_ms = _further(workload, cluster, scheduler)
     bar_ms, beyond_ms = BARS_MS.get(workload.name, (None, None))
     byte_ms = _copy_ms() / _COPIED_BYTES
@@ -106,6 +116,7 @@ def measure(workload: Workload, loads: int = 5) -> Measured:
         plan_cpu_ms=min(cpu_ms),
         python_ms=min(python_ms),
         page_ms=page_ms,
+        **answers,
         stages_ms=stages,
         load_floor_ms=len(data) * byte_ms,
         plan_floor_ms=sum(kinds.values()) * _DECISION_BYTES * byte_ms,
@@ -138,6 +149,26 @@ def _page_ms(cluster: Cluster, scheduler: Scheduler) -> float:
     began_ns = time.thread_time_ns()
     str(plan)
     return (time.thread_time_ns() - began_ns) / 1e6
+
+
+def _answers(cluster: Cluster, scheduler: Scheduler) -> dict[str, Any]:
+    """The members of `Measured` about explanations and fixes."""
+    found: dict[str, Any] = dict.fromkeys(("why_ms", "first_fix_ms", "fixes_ms", "fix_plans"))
+    plan = scheduler.plan(cluster, now=NOW)
+    waiting = [names[0] for names, _ in plan.situation.waiting]
+    if waiting:
+        _, found["why_ms"] = _timed(lambda: plan.why(waiting[0]))
+        _ = cluster.objects  # read once, for whatever changes them
+        _, found["first_fix_ms"] = _timed(lambda: plan.fix(waiting[0], most=1))
+        fixes, found["fixes_ms"] = _timed(lambda: plan.fix(waiting[0]))
+        found["fix_plans"] = fixes.plans
+    return found
+
+
+def _timed(do: Callable[[], Result]) -> tuple[Result, float]:
+    began_ns = time.process_time_ns()
+    result = do()
+    return result, (time.process_time_ns() - began_ns) / 1e6
 
 
 def _copy_ms() -> float:
