@@ -14,8 +14,8 @@
 
 namespace kai {
 
-// True if all pods that the group needs would have places or be promised some that others leave, and
-// more of its pods than after the plan.
+// True if all pods that the group needs would have places or be promised some that others leave,
+// and more of its pods than after the plan.
 bool StartsAlone(const Plan& plan, const Config& config, PodGroupId group);
 
 }  // namespace kai

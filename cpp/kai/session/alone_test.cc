@@ -26,10 +26,8 @@ TEST(StartsAloneTest, TheOrderAloneIsInItsWay) {
 }
 
 TEST(StartsAloneTest, OnlyMorePodsThanNowAreAStart) {
-  const ClusterMaker maker = MakeCluster()
-                                 .Queue("a")
-                                 .Node("n", {.gpus = 4})
-                                 .Pending("a/elastic", {.pods = 6, .gpus = 1});
+  const ClusterMaker maker =
+      MakeCluster().Queue("a").Node("n", {.gpus = 4}).Pending("a/elastic", {.pods = 6, .gpus = 1});
   EXPECT_FALSE(StartsAloneIn(maker, "a/elastic"));
 }
 
@@ -44,15 +42,14 @@ TEST(StartsAloneTest, RunningPodsStayInItsWay) {
 
 // What others request lowers the fair share of its queue.
 TEST(StartsAloneTest, RequestsOfOtherQueuesAreInItsWay) {
-  const ClusterMaker maker =
-      MakeCluster()
-          .Queue("a", {.deserved_gpus = 1})
-          .Queue("b", {.deserved_gpus = 1})
-          .Queue("c", {.deserved_gpus = 0, .weight_gpus = 0})
-          .Node("n", {.gpus = 4})
-          .Running("c/old", {.pods = 4, .gpus = 1, .node = "n"})
-          .Pending("a/new", {.gpus = 3})
-          .Pending("b/new", {.pods = 3, .gpus = 1, .priority = 90});
+  const ClusterMaker maker = MakeCluster()
+                                 .Queue("a", {.deserved_gpus = 1})
+                                 .Queue("b", {.deserved_gpus = 1})
+                                 .Queue("c", {.deserved_gpus = 0, .weight_gpus = 0})
+                                 .Node("n", {.gpus = 4})
+                                 .Running("c/old", {.pods = 4, .gpus = 1, .node = "n"})
+                                 .Pending("a/new", {.gpus = 3})
+                                 .Pending("b/new", {.pods = 3, .gpus = 1, .priority = 90});
   EXPECT_TRUE(StartsAloneIn(maker, "a/new"));
 }
 

@@ -142,7 +142,7 @@ def compare(what: WhatIf, cluster: Cluster, plan: Plan, answers: Answers, warn: 
     origin = plan._origin
     assert origin is not None
     changed = what.apply(cluster)
-    after = patiently("planning", lambda: origin.afresh()(changed))
+    after = patiently("planning", lambda: origin.afresh(None)(changed))
     new = [name for name in after.pod_groups if name not in plan.pod_groups]
     worse = [name for name in _worse(plan.diff(after), after) if name not in new]
     waits = [name for name in new if not _starts(after, name)]

@@ -215,6 +215,15 @@ def without_params(text: str) -> str:
     return to_json(value)
 
 
+def with_scenarios(text: str, most: int) -> str:
+    """A configuration as JSON in which the searches of an action try this many scenarios, unless it
+    has a number for that."""
+    value = json.loads(text or "{}")
+    budgets = {**(value.get("scenarioSearchBudgets") or {})}
+    counts = {"action": most, **(budgets.get("maxScenarios") or {})}
+    return to_json({**value, "scenarioSearchBudgets": {**budgets, "maxScenarios": counts}})
+
+
 _PARAMS = "schedulerParams"
 
 

@@ -369,15 +369,20 @@ class _Case:
         if not never and lacks_gpus and self.in_short and any(found):
             [first, *_] = filter(None, found)
             return [first.removesuffix(".") + self._share_in_short()]
-        turn_of_others = "" if never or self.in_short else turn.sentence(self.situation, self.group)
-        found.append(turn_of_others)
-        if not never and lacks_gpus:
-            found.append(self._borrowers())
-        if not never and lacks_gpus and not turn_of_others:
-            found += self._holders()
-            found.append(self._not_moved())
+        if not never:
+            found += self._about_others(lacks_gpus=lacks_gpus)
         found += self._evictions()
         return list(dict.fromkeys(sentence for sentence in found if sentence))
+
+    def _about_others(self, *, lacks_gpus: bool) -> Iterable[str]:
+        """The groups that come first, or else those that hold what it lacks."""
+        first = "" if self.in_short else turn.sentence(self.situation, self.group)
+        yield first
+        if lacks_gpus:
+            yield self._borrowers()
+        if lacks_gpus and not first:
+            yield from self._holders()
+            yield self._not_moved()
 
     def _repeats_limit(self, reason: Reason, never: list[str]) -> bool:
         """Whether the sentences about what no waiting will change name the limit already."""

@@ -23,8 +23,9 @@ class PlanAfresh(Protocol):
 @dataclass(frozen=True)
 class Origin:
     """The cluster, how often it had changed by then, and a function that makes a planner with the
-    same configuration."""
+    same configuration. Its argument is the most scenarios that the searches of an action may try;
+    None: as many as in the plan."""
 
     cluster: Cluster
     changes: int
-    afresh: Callable[[], PlanAfresh]
+    afresh: Callable[[int | None], PlanAfresh]

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -84,6 +85,7 @@ class Scheduler:
     ) -> None:
         self._as_kai = as_kai
         self._policies = tuple(policies)
+        self._most_scenarios: int | None = None  # in one action, unless the configuration says
         self._sessions: dict[str, _core.Session] = {}
         # Clusters whose memory was imported, in their compiled form of that time.
         self._recalled: WeakKeyDictionary[Cluster, _core.Cluster] = WeakKeyDictionary()
@@ -136,12 +138,13 @@ class Scheduler:
             rejected=cluster._all_rejected(plan.rejected),
             warnings=tuple(dict.fromkeys((*plan.warnings, *noted))),
             elsewhere=elsewhere,
-            origin=Origin(cluster, cluster._changes, lambda: self._afresh(now_ns)),
+            origin=Origin(cluster, cluster._changes, functools.partial(self._afresh, now_ns)),
         )
 
-    def _afresh(self, now_ns: int) -> PlanAfresh:
+    def _afresh(self, now_ns: int, most_scenarios: int | None = None) -> PlanAfresh:
         """A planner with this configuration and without this scheduler's memory."""
         fresh = copy.copy(self)
+        fresh._most_scenarios = most_scenarios
         no_memory: list[str] = []
 
         def plan(cluster: Cluster, at: str | None = None) -> Plan:
@@ -246,7 +249,10 @@ class Scheduler:
         if config not in self._sessions:
             from kai import _core
 
-            parsed = configuration.read(config, as_kai=self._as_kai)
+            bounded = config
+            if self._most_scenarios is not None:
+                bounded = configuration.with_scenarios(config, self._most_scenarios)
+            parsed = configuration.read(bounded, as_kai=self._as_kai)
             if self._policies:
                 from kai.policy.running import configured
 

@@ -92,8 +92,8 @@ class Fix:
 class Fixes(Sequence[Fix]):
     """The proven answers of `kai.Plan.fix`, the cheapest first; it prints as a page.
 
-    `plans`: how many plans were made. `is_complete`: all proposals were tried, so that none is
-    missing because of a bound on plans.
+    `plans`: how many plans were made. `is_complete`: all proposals were tried to the end; otherwise
+    a bound on plans, or on the search for pods to evict, may have hidden some.
     """
 
     group: str
@@ -177,7 +177,7 @@ class _Search:
                 break
         group = self._waiting.name
         fixes = tuple(sorted(map(self._fix, found.values()), key=lambda fix: fix.cost))
-        is_complete = not self._trials.is_spent
+        is_complete = self._trials.is_complete
         why_none = "" if fixes else _why_none(group, is_complete)
         return Fixes(group, fixes, self._trials.count, is_complete, why_none)
 
@@ -234,7 +234,10 @@ class _Search:
 def _why_none(group: str, is_complete: bool) -> str:
     if is_complete:
         return f"No single change or pair of changes that kai can try starts {group}."
-    return f"None of the first {MOST_PLANS} changes that kai tried starts {group}."
+    return (
+        f"None of the changes that kai tried starts {group}; trying more of them, or searching "
+        "longer for pods to evict, was too much work."
+    )
 
 
 def _starts(plan: Answer, name: str) -> str:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from kai.engine.answer import Answer
     from kai.engine.origin import Origin
 
+MOST_SCENARIOS = 400
+"""Searches for pods to evict end there: in the largest clusters a search can take minutes. A plan
+with a search that ended early proves nothing, so its change counts as one that fails."""
 STARTED = frozenset(("placed", "pipelined", "running"))
 
 
@@ -26,13 +29,19 @@ class Trials:
     def __init__(self, origin: Origin, group: str, most: int, *, than: int = 0) -> None:
         self._cluster, self._group = origin.cluster, group
         self._most, self._than = most, than
-        self._plan = origin.afresh()
+        self._plan = origin.afresh(MOST_SCENARIOS)
         self._trial = origin.cluster.copy()
         self._tried: dict[tuple[str, ...], Answer | None] = {}
 
     @property
     def count(self) -> int:
         return len(self._tried)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all that was proposed was tried to its end."""
+        plans = (plan for plan in self._tried.values() if plan is not None)
+        return not self.is_spent and not any(plan.spent_searches for plan in plans)
 
     @property
     def is_spent(self) -> bool:
@@ -50,7 +59,11 @@ class Trials:
 
     def starts(self, changes: Sequence[Change]) -> bool:
         plan = self.plan_with(changes)
-        return plan is not None and starts_in(plan, self._group, than=self._than)
+        return (
+            plan is not None
+            and not plan.spent_searches
+            and starts_in(plan, self._group, than=self._than)
+        )
 
     def cluster_with(self, changes: Sequence[Change]) -> Cluster:
         """A copy of the cluster with these changes. Raises KaiError if they cannot be made
