@@ -161,7 +161,8 @@ def fixes_of(
         why_none = f"{group} does not wait: nothing has to change."
         return Fixes(group, (), 0, True, why_none, starts_already=True)
     than = waiting.facts.with_places if starts_in(plan, group) else 0
-    trials = Trials(origin, group, MOST_PLANS, than=than)
+    evicted = plan.situation.counts["evict"]
+    trials = Trials(origin, group, MOST_PLANS, evicted=evicted, than=than)
     return _Search(waiting, trials, {**COSTS, **(costs or {})}).run(most)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kai.engine.fixing.changes import Change
 
-MOST_RUNGS = 5
+MOST_RUNGS = 4
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from kai.engine.fixing.changes import Change, Right, changed, commands, with_lab
 from kai.engine.fixing.ladders import Ladder, one, several
 from kai.engine.fixing.waiting import Manifest, Waiting
 
-_MOST_SETS = 4
+_MOST_SETS = 3
 
 
 def nodes(waiting: Waiting) -> Iterator[Ladder]:
@@ -34,9 +34,7 @@ def nodes(waiting: Waiting) -> Iterator[Ladder]:
             least = math.ceil(max(1, waiting.missing - waiting.room) / per_node)
         else:
             least = max(1, math.ceil(waiting.requested / size)) if size else most
-        # Groups that come first take what is added: at most, all that is waited for is needed.
-        all_of_them = max(2 * most, math.ceil(waiting.waited_for / size) if size else 1)
-        values = sorted({least, most, 2 * most, min(8 * most, all_of_them), all_of_them})
+        values = sorted({least, most, 2 * most, 8 * most})
         yield Ladder(values, partial(_added, like), unit=1, now=0)
 
 

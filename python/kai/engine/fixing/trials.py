@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from kai.engine.origin import Origin
 
 MOST_SCENARIOS = 400
-"""Searches for pods to evict end there: in the largest clusters a search can take minutes. A plan
-with a search that ended early proves nothing, so its change counts as one that fails."""
+"""Searches for pods to evict end after so many scenarios more than twice those that the original
+plan needed at least: in the largest clusters a search can take minutes. A plan with a search that
+ended early proves nothing, so its change counts as one that fails."""
 STARTED = frozenset(("placed", "pipelined", "running"))
 
 
@@ -23,13 +24,16 @@ class Trials:
     """Tries changes for one group; a set of changes is planned once.
 
     All are tried on one copy of the cluster, which is changed and changed back: then a plan costs
-    only what differs. `most`: how many plans may be made; `than`: as for `starts_in`.
+    only what differs. `most`: how many plans may be made; `evicted`: pods that
+    the original plan evicts; `than`: as for `starts_in`.
     """
 
-    def __init__(self, origin: Origin, group: str, most: int, *, than: int = 0) -> None:
+    def __init__(
+        self, origin: Origin, group: str, most: int, *, evicted: int = 0, than: int = 0
+    ) -> None:
         self._cluster, self._group = origin.cluster, group
         self._most, self._than = most, than
-        self._plan = origin.afresh(MOST_SCENARIOS)
+        self._plan = origin.afresh(MOST_SCENARIOS + 2 * evicted)
         self._trial = origin.cluster.copy()
         self._tried: dict[tuple[str, ...], Answer | None] = {}
 

@@ -121,14 +121,6 @@ class Waiting:
         """Its queue and those above it, its own first."""
         return [name for name in self.situation.path_to_root(self.group.queue) if name]
 
-    @cached_property
-    def waited_for(self) -> Fraction:
-        """GPUs that all queues request and do not have."""
-        tops = [name for name, above in self.situation.queue_parents.items() if not above]
-        gpus = [self.plan.queues[name].gpu for name in tops if name in self.plan.queues]
-        wanted = (exact(each.request or 0) - exact(each.allocated or 0) for each in gpus)
-        return sum(wanted, Fraction(0))
-
     def has(self, queue: str) -> Fraction:
         """GPUs that the queue has after the plan."""
         own = self.plan.queues[queue].gpu.allocated or 0
