@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kai.engine import text
+from kai.engine import text, turn
 from kai.engine.cluster import Cluster
 from kai.engine.fixing.changes import COSTS, Change, Right
 from kai.engine.fixing.proposals import ladders
@@ -179,7 +179,7 @@ class _Search:
         group = self._waiting.name
         fixes = tuple(sorted(map(self._fix, found.values()), key=lambda fix: fix.cost))
         is_complete = self._trials.is_complete
-        why_none = "" if fixes else _why_none(group, is_complete)
+        why_none = "" if fixes else self._why_none(is_complete=is_complete)
         return Fixes(group, fixes, self._trials.count, is_complete, why_none)
 
     def _sets(self) -> Iterator[tuple[Change, ...]]:
@@ -209,6 +209,18 @@ class _Search:
                 if second is not None and not self._trials.starts([second]):
                     yield first, second
 
+    def _why_none(self, *, is_complete: bool) -> str:
+        group = self._waiting.name
+        if is_complete:
+            none = f"No single change or pair of changes that kai can try starts {group}."
+        else:
+            none = (
+                f"None of the changes that kai tried starts {group}; trying more of them, or "
+                "searching longer for pods to evict, was too much work."
+            )
+        first = turn.sentence(self._waiting.situation, self._waiting.group)
+        return f"{none} {first}".strip()
+
     def _starts_after(self, first: Change, second: Change) -> bool:
         return self._trials.starts([first, second])
 
@@ -230,15 +242,6 @@ class _Search:
             rights=tuple(dict.fromkeys(rights)),
             _made=changes,
         )
-
-
-def _why_none(group: str, is_complete: bool) -> str:
-    if is_complete:
-        return f"No single change or pair of changes that kai can try starts {group}."
-    return (
-        f"None of the changes that kai tried starts {group}; trying more of them, or searching "
-        "longer for pods to evict, was too much work."
-    )
 
 
 def _starts(plan: Answer, name: str) -> str:
