@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "kai/session/group_story.h"
 #include "kai/session/plans_for_test.h"
 
 namespace kai::alone_test {
