@@ -480,6 +480,8 @@ class _Case:
         "" if some node could."""
         if self.group.verdict not in ("unschedulable", "partly_placed"):
             return ""
+        if not self.account.room.nodes:
+            return "There are no nodes."
         needed = max(1, self._missing())
         blocked = [each for each in self.places if each.is_refused or each.is_nowhere]
         others = sum(each.pods for each in self.places if each not in blocked)
@@ -499,20 +501,41 @@ class _Case:
         them, however empty these are; "" if they do, or may share devices."""
         if any(each.shares_claims for each in self.places):
             return ""
-        room, needed = self.room, text.count(least, "GPU")
-        where = f"the cluster has {text.number(room.all_gpus)}"
-        if room.others:
-            nodes = "only node" if room.nodes == 1 else f"{text.number(room.nodes)} nodes"
-            verb = "has" if room.nodes == 1 else "have"
-            where = f"the {nodes} that could take one {verb} {text.number(room.all_gpus)}"
-        pods = f"{self.facts.least} pods that must start together"
-        if least > room.all_gpus:
-            return f"It can never start here: {pods} need {needed}, but {where}."
+        room = self.room
+        why = self._too_large_for(least, room.all_gpus, room.most_of)
+        if not why:
+            return ""
+        # Nodes with a cordon, a taint or a bad state may take pods again, with at most these GPUs.
+        whole, passing = self.account.room, sum(each.nodes for each in self._known if each.may_pass)
+        most_gpus = min(whole.all_gpus, room.all_gpus + passing * whole.largest_node)
+
+        def most_of(gpus: Fraction) -> int:
+            later = passing * int(whole.largest_node // gpus)
+            return min(whole.most_of(gpus), room.most_of(gpus) + later)
+
+        if passing and not self._too_large_for(least, most_gpus, most_of):
+            return f"It cannot start now: {why} ({self.places[0].excluded()})."
+        return f"It can never start here: {why}."
+
+    def _too_large_for(
+        self, least: Fraction, gpus: Fraction, most_of: Callable[[Fraction], int]
+    ) -> str:
+        """What exceeds this number of GPUs, or of places for pods with as many GPUs each, without a
+        full stop; "" if nothing does."""
+        room, least_pods = self.room, self.facts.least
+        pods = f"{text.count(least_pods, 'pod')} that must start together"
+        if least > gpus:
+            where = f"the cluster has {text.number(room.all_gpus)}"
+            if room.others:
+                nodes = "only node" if room.nodes == 1 else f"{text.number(room.nodes)} nodes"
+                verb = "has" if room.nodes == 1 else "have"
+                where = f"the {nodes} that could take one {verb} {text.number(room.all_gpus)}"
+            return f"{pods} need {text.count(least, 'GPU')}, but {where}"
         requests = [gpus for gpus, _ in self.facts.pods]
-        if len(requests) == 1 and (each := requests[0]) and room.most_of(each) < self.facts.least:
+        if len(requests) == 1 and (each := requests[0]) and most_of(each) < least_pods:
             return (
-                f"It can never start here: {pods} need {text.count(each, 'GPU')} each, and empty "
-                f"nodes have room for {text.number(room.most_of(each))}."
+                f"{pods} need {text.count(each, 'GPU')} each, and empty nodes have room for "
+                f"{text.number(room.most_of(each))}"
             )
         return ""
 

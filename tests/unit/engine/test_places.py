@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -86,6 +87,31 @@ def test_a_gang_is_too_large_for_the_nodes_that_could_take_it() -> None:
         "  It can never start here: 3 pods that must start together need 3 GPUs, but the only node"
         " that could take one has 2."
     ]
+
+
+@pytest.mark.parametrize(
+    "state", [{"cordoned": True}, {"taints": ["team=b:NoSchedule"]}, {"ready": False}]
+)
+def test_a_gang_may_fit_when_a_node_takes_pods_again(state: dict[str, Any]) -> None:
+    """More GPUs are not what it lacks, so "never" would be wrong."""
+    cluster = kai.Cluster().queue("q").node("n1", gpus=4).node("n2", gpus=4, **state)
+    cluster.pending("q/p", pods=2, gpus=4, min_member=2)
+    [line] = why(cluster)
+    assert line.startswith(
+        "  It cannot start now: 2 pods that must start together need 8 GPUs, but the only node that"
+        " could take one has 4 (node n2 "
+    )
+
+
+def test_a_cordoned_node_that_would_not_suffice_is_no_hope() -> None:
+    cluster = kai.Cluster().queue("q").node("n1", gpus=4).node("n2", gpus=4, cordoned=True)
+    cluster.pending("q/p", pods=3, gpus=4, min_member=3)
+    assert why(cluster)[0].startswith("  It can never start here: 3 pods that must start together")
+
+
+@pytest.mark.parametrize("gang", [{}, {"pods": 2, "min_member": 2}])
+def test_a_cluster_without_nodes(gang: dict[str, Any]) -> None:
+    assert why(kai.Cluster().queue("q").pending("q/p", gpus=1, **gang)) == ["  There are no nodes."]
 
 
 def test_a_gang_whose_pods_do_not_fit_on_empty_nodes() -> None:

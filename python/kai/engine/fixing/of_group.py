@@ -24,11 +24,18 @@ from kai.engine.fixing.changes import (
     yaml_of,
 )
 from kai.engine.fixing.ladders import Ladder, one, several
-from kai.engine.fixing.waiting import Manifest, Waiting, whole_gpus, with_gpus
+from kai.engine.fixing.waiting import (
+    Manifest,
+    Waiting,
+    containers_with_gpus,
+    whole_gpus,
+    with_gpus,
+)
 from kai.engine.places import near
 
 _OF_KUBERNETES = "system-"  # priority classes of the cluster's own pods
 _RESOURCE = "podgroups.scheduling.run.ai"
+_WITH_RUN_POLICY = frozenset(("TFJob", "XGBoostJob", "JAXJob", "MPIJob", "PyTorchJob"))
 
 
 def waits(waiting: Waiting) -> Iterator[Ladder]:
@@ -85,7 +92,7 @@ def minimums(waiting: Waiting) -> Iterator[Ladder]:
             "minimum",
             f"let {waiting.owner} start with {text.count(least, 'pod')} instead of {now}",
             {"minMember": least},
-            {},
+            _minimum_of(waiting, least),
         )
 
     yield Ladder(values, change, unit=-1, now=now)
@@ -114,7 +121,7 @@ def priorities(waiting: Waiting) -> Iterator[Ladder]:
                 f"give {waiting.owner} the priority class {higher[value]} ({value} instead of "
                 f"{now})",
                 {"priorityClassName": higher[value]},
-                {keys.PRIORITY_CLASS_LABEL: higher[value]},
+                {"metadata": {"labels": {keys.PRIORITY_CLASS_LABEL: higher[value]}}},
             )
             for value in sorted(higher)
         ])  # fmt: skip
@@ -130,7 +137,7 @@ def preemptibilities(waiting: Waiting) -> Iterator[Ladder]:
                 "preemptibility",
                 f"make {waiting.owner} preemptible",
                 {"preemptibility": value},
-                {keys.PREEMPTIBILITY_LABEL: value},
+                {"metadata": {"labels": {keys.PREEMPTIBILITY_LABEL: value}}},
             )
         )
 
@@ -147,8 +154,7 @@ def gpus(waiting: Waiting) -> Iterator[Ladder]:
     values = sorted((value for value in likely if 1 <= value < each), reverse=True)
 
     def fewer(value: float) -> Change:
-        amounts = {"limits": {keys.NVIDIA_GPU: int(value)}}
-        shown = {"containers": [{"resources": amounts}]}
+        shown = {"containers": containers_with_gpus(waiting.pods[0], int(value))}
         says = f"request {text.count(int(value), 'GPU')} for each pod instead of {each}"
         return _of_pods(
             waiting, "gpus", says, lambda pod: with_gpus(pod, int(value)), {"spec": shown}
@@ -218,7 +224,14 @@ def topologies(waiting: Waiting) -> Iterator[Ladder]:
     says = [f"require one {_short(level)} instead of one {_short(required)}" for level in wider]
     says.append(f"prefer one {_short(required)} instead of requiring it")
     yield several([
-        _of_group(waiting, "topology", said, {"topologyConstraint": each}, {}, replaces=True)
+        _of_group(
+            waiting,
+            "topology",
+            said,
+            {"topologyConstraint": each},
+            {"metadata": {"annotations": _topology_annotations(each)}},
+            replaces=True,
+        )
         for said, each in zip(says, weaker, strict=True)
     ])  # fmt: skip
 
@@ -261,13 +274,14 @@ def _of_group(
     kind: str,
     says: str,
     fields: Mapping[str, Any],
-    labels: Mapping[str, str],
+    of_owner: Mapping[str, Any] | None,
     *,
     replaces: bool = False,
 ) -> Change:
-    """A change of its PodGroup. A workload's PodGroup follows the `labels` of the workload."""
-    if labels and waiting.has_owner:
-        how = yaml_of({"metadata": {"labels": dict(labels)}}, of=waiting.owner)
+    """A change of its PodGroup. The PodGroup of a workload is written again from the workload, so
+    it is changed there: `of_owner`, or None if that depends on the kind of the workload."""
+    if waiting.has_owner:
+        how = yaml_of(of_owner, of=waiting.owner) if of_owner else commands()
     else:
         body: dict[str, Any] = {"spec": dict(fields)}
         if replaces:
@@ -279,6 +293,24 @@ def _of_group(
         how = patch(_RESOURCE, waiting.namespace, waiting.name.rpartition("/")[2], body)
     edit = changed("PodGroup", [waiting.name], lambda group: with_spec(group, **fields))
     return Change(kind, says, how, edit=edit, rights=(waiting.right,))
+
+
+def _minimum_of(waiting: Waiting, least: int) -> dict[str, Any] | None:
+    """What gives a workload this minimum of pods; None if kai does not know it for its kind."""
+    kind = waiting.owner.partition(" ")[0]
+    if kind == "Job":
+        return {"metadata": {"annotations": {keys.BATCH_MIN_MEMBER_ANNOTATION: str(least)}}}
+    if kind in _WITH_RUN_POLICY:
+        return {"spec": {"runPolicy": {"schedulingPolicy": {"minAvailable": least}}}}
+    return None
+
+
+def _topology_annotations(constraint: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a workload; None removes one."""
+    return {
+        keys.TOPOLOGY_REQUIRED_ANNOTATION: constraint.get("requiredTopologyLevel"),
+        keys.TOPOLOGY_PREFERRED_ANNOTATION: constraint.get("preferredTopologyLevel"),
+    }
 
 
 def _of_pods(
@@ -302,7 +334,9 @@ def _half_a_gpu(waiting: Waiting) -> Change:
         own = {**mapping(metadata.get("annotations")), **annotations}
         return {**_without_gpus(pod), "metadata": {**metadata, "annotations": own}}
 
-    shown = {"metadata": {"annotations": annotations}}
+    # KAI refuses a part of a GPU beside whole ones.
+    whole = {"containers": containers_with_gpus(waiting.pods[0], None)}
+    shown = {"metadata": {"annotations": annotations}, "spec": whole}
     says = "request half a GPU for each pod instead of 1"
     return _of_pods(waiting, "gpus", says, half, shown)
 

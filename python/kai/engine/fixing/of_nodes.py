@@ -17,6 +17,20 @@ from kai.engine.fixing.ladders import Ladder, one, several
 from kai.engine.fixing.waiting import Manifest, Waiting
 
 _MOST_SETS = 3
+_ROLE = "node-role.kubernetes.io"
+_DESCRIBING = (
+    "kubernetes.io",
+    "k8s.io",
+    "nvidia.com",
+    "amd.com",
+    "intel.com",
+    "cloud.google.com",
+    "amazonaws.com",
+    "k8s.aws",
+    "azure.com",
+    "karpenter.sh",
+)
+"""Ends of the domains of labels that kubelets, clouds and feature discovery write."""
 
 
 def nodes(waiting: Waiting) -> Iterator[Ladder]:
@@ -60,6 +74,8 @@ def labels(waiting: Waiting) -> Iterator[Ladder]:
             if [each["cause"] for each in obstacles.causes] != ["node_affinity"]:
                 continue
             unmet = obstacles.causes[0]["unmet"]
+            if any(_describes(each["label"]) for each in unmet):
+                continue
             if unmet and all(each["operator"] == "In" and each["values"] for each in unmet):
                 pairs = {each["label"]: each["values"][0] for each in unmet}
                 yield one(_labelled(obstacles.first, pairs))
@@ -70,6 +86,13 @@ def ends(waiting: Waiting) -> Iterator[Ladder]:
     sets = list(_smallest_sets(waiting))
     if sets:
         yield several([_ended(waiting, names, gpus) for gpus, names in sets])
+
+
+def _describes(label: str) -> bool:
+    """Whether a program writes the label, from what the node is: another value would be false, and
+    would not last."""
+    domain = label.rpartition("/")[0]
+    return domain.endswith(_DESCRIBING) and domain != _ROLE
 
 
 # ---- the sets of groups that hold what is missing ------------------------------------------------

@@ -103,7 +103,10 @@ def missing_queues(waiting: Waiting) -> Iterator[Ladder]:
         for close in difflib.get_close_matches(name, leaves, n=1):
             yield one(_moved(waiting, close))
         if name:
-            yield one(_created(name, _usual_parent(parents)))
+            # An unlimited quota would take GPUs from all other queues.
+            quotas = dict.fromkeys((0, math.ceil(waiting.requested)))
+            parent = _usual_parent(parents)
+            yield several([_created(name, parent, quota) for quota in quotas])
 
 
 def _siblings(waiting: Waiting, queue: str) -> list[Any]:
@@ -182,9 +185,9 @@ def _moved(waiting: Waiting, queue: str) -> Change:
     )
 
 
-def _created(name: str, parent: str | None) -> Change:
+def _created(name: str, parent: str | None, quota: int) -> Change:
     options: Any = {"parent": parent} if parent else {}
-    manifest = objects.queue(name, **options)
+    manifest = objects.queue(name, deserved_gpus=quota, **options)
     shown = {
         "apiVersion": "scheduling.run.ai/v2",
         "kind": "Queue",
@@ -194,7 +197,7 @@ def _created(name: str, parent: str | None) -> Change:
     below = f" below {parent}" if parent else ""
     return Change(
         "queue",
-        f"create queue {name}{below}",
+        f"create queue {name}{below} with a quota of {text.count(quota, 'GPU')}",
         yaml_of(shown, of="kubectl apply -f -"),
         edit=put("Queue", manifest),
         rights=(Right("create", "Queue", name),),

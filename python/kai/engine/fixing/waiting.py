@@ -165,3 +165,20 @@ def with_gpus(pod: Manifest, gpus: int) -> dict[str, Any]:
                 resources[part] = {**amounts, keys.NVIDIA_GPU: str(gpus)}
         changed.append({**container, "resources": resources} if resources else container)
     return {**pod, "spec": {**spec, "containers": changed}}
+
+
+def containers_with_gpus(pod: Manifest, gpus: int | None) -> list[dict[str, Any]]:
+    """The parts of its containers that a user edits for another number of GPUs; None: for none.
+    A container has its name, because a patch finds it by that."""
+    shown = []
+    for container in at(pod, "spec", "containers") or ():
+        resources = mapping(container.get("resources"))
+        parts = {
+            part: {keys.NVIDIA_GPU: gpus}
+            for part in ("limits", "requests")
+            if keys.NVIDIA_GPU in mapping(resources.get(part))
+        }
+        if parts:
+            name = {"name": container["name"]} if container.get("name") else {}
+            shown.append({**name, "resources": parts})
+    return shown

@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import pytest
+import yaml
 
 import kai
 from kai.engine.fixing.fixes import Fix
@@ -93,6 +94,65 @@ def test_half_a_gpu_is_offered_where_one_is_not_free() -> None:
     assert fix.changes == ("request half a GPU for each pod instead of 1",)
 
 
+def test_the_yaml_of_half_a_gpu_removes_the_whole_gpus() -> None:
+    """KAI refuses a pod with both."""
+    cluster = kai.Cluster().queue("a", gpu_limit=1).node("n1", gpus=4)
+    cluster.pending("a/new", pods=2, gpus=1, min_member=2)
+    fix = fixes(cluster, "a/new")["gpus"]
+    body = yaml.safe_load("\n".join(fix.how))
+    assert body["metadata"]["annotations"] == {"gpu-fraction": "0.5"}
+    [container] = body["spec"]["containers"]
+    assert container["name"] == "main"
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": None}
+
+
+def test_the_minimum_of_a_job_is_changed_in_the_job() -> None:
+    """Its PodGroup is written again from the Job, so a change of the PodGroup does not last."""
+    cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=4)
+    cluster.pending("a/new", pods=4, gpus=4, min_member=4)
+    assert fixes(cluster, "a/new")["minimum"].how == (
+        "# Job a/new",
+        "metadata:",
+        "  annotations:",
+        "    kai.scheduler/batch-min-member: '2'",
+    )
+
+
+def test_the_topology_of_a_job_is_changed_in_the_job() -> None:
+    cluster = kai.Cluster().queue("a").topology("dc", "zone", "rack")
+    for rack in ("r1", "r2"):
+        cluster.node(rack, gpus=4, labels={"zone": "z", "rack": rack})
+    cluster.pending("a/new", pods=2, gpus=4, min_member=2, topology="dc", required_level="rack")
+    fix = fixes(cluster, "a/new")["topology"]
+    assert fix.changes == ("require one zone instead of one rack",)
+    body = yaml.safe_load("\n".join(fix.how))
+    assert body["metadata"]["annotations"] == {
+        "kai.scheduler/topology-required-placement": "zone",
+        "kai.scheduler/topology-preferred-placement": None,
+    }
+
+
+def test_a_new_queue_has_no_more_quota_than_the_group_needs() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=4)
+    cluster.pending("vison/new", gpus=2).pending("build/new", gpus=2, priority="build")
+    assert fixes(cluster, "vison/new")["queue"].changes == (
+        "create queue vison with a quota of 0 GPUs",
+    )
+    assert fixes(cluster, "build/new")["queue"].changes == (
+        "create queue build with a quota of 2 GPUs",
+    )
+
+
+def test_labels_that_describe_a_node_are_not_changed() -> None:
+    """A node with an A100 does not become one with an H100."""
+    cluster = kai.Cluster().queue("a")
+    cluster.node("n1", gpus=4, labels={"nvidia.com/gpu.product": "A100"})
+    cluster.pending("a/new", gpus=4, node_selector={"nvidia.com/gpu.product": "H100"})
+    found = fixes(cluster, "a/new")
+    assert "selector" in found
+    assert "label" not in found
+
+
 def test_a_priority_class_is_named() -> None:
     cluster = kai.Cluster().queue("a").node("n1", gpus=1).running("a/old", gpus=1, node="n1")
     cluster.pending("a/new", gpus=1)
@@ -144,7 +204,7 @@ def test_a_misspelt_queue_is_named() -> None:
     found = plan_of(cluster.pending("a/new", gpus=1, queue="visoin")).fix("a/new")
     assert [fix.changes for fix in found] == [
         ("put Job a/new into queue vision",),
-        ("create queue visoin",),
+        ("create queue visoin with a quota of 0 GPUs",),
     ]
 
 
