@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import click
@@ -64,7 +65,7 @@ def costs_in(given: tuple[str, ...]) -> dict[str, float]:
             costs[kind] = float(number)
         except ValueError:
             is_given = ""
-        if not is_given or kind not in COSTS:
+        if not is_given or kind not in COSTS or not math.isfinite(costs[kind]):
             raise click.UsageError(
                 f"--cost {each}: give a kind and a number, such as nodes=3; kinds: "
                 + ", ".join(sorted(COSTS))

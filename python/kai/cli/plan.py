@@ -130,7 +130,7 @@ def command(
         if trace is not None:
             traced.append((made.input, made.timing))
         is_page = answers.for_people and not any(is_given for _, is_given in chosen[:-1])
-        _warn(warn, made, explain, is_page=is_page, strict=strict)
+        _warn(warn, made, explain or to_fix, is_page=is_page, strict=strict)
         try:
             if explain is not None:
                 _explain(made, explain, answers, warn)
@@ -154,14 +154,15 @@ def command(
     return warn.status
 
 
-def _warn(warn: Warner, plan: Plan, explain: str | None, *, is_page: bool, strict: bool) -> None:
-    """What a page would show beside the answer, unless it is shown."""
+def _warn(warn: Warner, plan: Plan, name: str | None, *, is_page: bool, strict: bool) -> None:
+    """What a page would show beside the answer, unless it is shown. `name`: of the group that the
+    answer is about."""
     from kai.engine import report
 
     if strict or not is_page:
-        said = plan.elsewhere.sentences() if explain and _is_elsewhere(plan, explain) else ()
+        said = plan.elsewhere.sentences() if name and _is_elsewhere(plan, name) else ()
         warn.of((each for each in plan.warnings if each not in said), strict=strict)
-    if not is_page and explain is None:
+    if not is_page and name is None:
         warn(*report.notes(plan))
     if strict:
         warn.of(plan.rejected, strict=strict, prefix="left out: ")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from kai.api import keys
 from kai.api.naming import naming
+from kai.api.reading import annotations_of
 from kai.cli.adding import Command, added
 from kai.cli.failures import ANSWER_IS_NO
 from kai.cli.output import Answer, Answers
@@ -62,8 +64,9 @@ class WhatIf:
                 " --queue"
             )
 
-    def apply(self, cluster: Cluster) -> Cluster:
-        """The changed cluster, a copy. Raises NotFoundError for an unknown node or queue."""
+    def apply(self, cluster: Cluster) -> tuple[Cluster, frozenset[str]]:
+        """The changed cluster, a copy, and the names of the pod groups that were submitted, also
+        those that the cluster had before. Raises NotFoundError for an unknown node or queue."""
         changed = cluster.copy()
         if self.add_nodes:
             assert self.like is not None
@@ -75,11 +78,13 @@ class WhatIf:
         for each in self.queues:
             with naming(f"--queue {each}"):
                 _set_queue(changed, each)
-        if self.manifests:
-            from kai.snapshot import load
+        if not self.manifests:
+            return changed, frozenset()
+        from kai.snapshot import load
 
-            load(self.manifests, into=changed)
-        return changed
+        before = {kind: dict(changed._all(kind)) for kind in ("PodGroup", "Pod")}
+        load(self.manifests, into=changed)
+        return changed, frozenset(_changed_groups(changed, before))
 
 
 _OPTIONS = added(
@@ -141,17 +146,35 @@ def compare(what: WhatIf, cluster: Cluster, plan: Plan, answers: Answers, warn: 
     or if the change makes groups wait, or lose pods, that did not before."""
     origin = plan._origin
     assert origin is not None
-    changed = what.apply(cluster)
+    changed, submitted = what.apply(cluster)
     after = patiently("planning", lambda: origin.afresh(None)(changed))
-    new = [name for name in after.pod_groups if name not in plan.pod_groups]
-    worse = [name for name in _worse(plan.diff(after), after) if name not in new]
-    waits = [name for name in new if not _starts(after, name)]
-    left_out = [each for each in after.rejected if each not in plan.rejected]
-    if worse or waits or left_out:
-        warn.status = warn.status or ANSWER_IS_NO
-    warn.of((each for each in after.warnings if each not in plan.warnings), strict=False)
+    waits = [name for name in after.pod_groups if name in submitted and not _starts(after, name)]
+    new = [name for name in after.pod_groups if name not in plan.pod_groups or name in waits]
     diff = plan.diff(after)
-    answers.write(_answer(plan, after, diff, new, worse, left_out))
+    worse = [name for name in _worse(diff, after) if name not in new]
+    left_out = [each for each in after.rejected if each not in plan.rejected]
+    elsewhere = after.elsewhere.scheduler_of.keys() - plan.elsewhere.scheduler_of.keys()
+    # Beside pods that are planned, pods of another scheduler may be meant for it.
+    if worse or waits or left_out or (elsewhere and not submitted):
+        warn.status = warn.status or ANSWER_IS_NO
+    said = after.elsewhere.sentences() if elsewhere else ()
+    known = (*plan.warnings, *said)
+    warn.of((each for each in after.warnings if each not in known), strict=False)
+    answers.write(_answer(plan, after, diff, new, worse, left_out, said))
+
+
+def _changed_groups(
+    cluster: Cluster, before: Mapping[str, Mapping[str, Mapping[str, Any]]]
+) -> Iterator[str]:
+    """The pod groups of which the object itself or a pod is new or differs from `before`: objects
+    by kind and name."""
+    for name, group in cluster._all("PodGroup").items():
+        if before["PodGroup"].get(name) != group:
+            yield name
+    for name, pod in cluster._all("Pod").items():
+        group_name = annotations_of(pod).get(keys.POD_GROUP_ANNOTATION)
+        if group_name and before["Pod"].get(name) != pod:
+            yield f"{name.rpartition('/')[0]}/{group_name}"
 
 
 # ---- the changes ---------------------------------------------------------------------------------
@@ -225,15 +248,17 @@ def _answer(
     new: list[str],
     worse: list[str],
     left_out: list[Rejected],
+    elsewhere: Sequence[str],
 ) -> Answer:
     def first() -> Iterator[str]:
         from kai.engine.explain import why_rejected
 
+        yield from elsewhere
         if left_out:
             yield why_rejected(left_out)
         for name in new:
             yield after.why(name)
-        if not new and not left_out:
+        if not (new or left_out or elsewhere):
             yield _summary(diff, worse)
 
     def data() -> Mapping[str, Any]:

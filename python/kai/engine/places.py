@@ -152,14 +152,11 @@ class Holders:
                 return f"{subject} {holds} {gpus} and {are} not preemptible."
             case "protected":
                 kind = "preempt" if self.queue == own_queue else "reclaim"
-                until = times.to_text(self.until_ns)
-                runtime = duration_text(self.runtime_ns / 1e9)
-                first = f"{self.first} until {until}" if self.groups > 1 and named else ""
-                first = first or f"until {until}"
-                return (
-                    f"{subject} {holds} {gpus} and {are} protected {first} "
-                    f"({kind}MinRuntime {runtime})."
-                )
+                until = f"until {times.to_text(self.until_ns)}"
+                runtime = f"({kind}MinRuntime {duration_text(self.runtime_ns / 1e9)})"
+                if self.groups > 1:
+                    return f"{subject} hold {gpus} and are protected {runtime}, the first {until}."
+                return f"{subject} holds {gpus} and is protected {until} {runtime}."
             case "not_lower":
                 has = "has" if self.groups == 1 else "have"
                 return f"{subject} {holds} {gpus} and {has} no lower priority."

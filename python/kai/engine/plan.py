@@ -105,10 +105,11 @@ class Plan(Answer):
                    limits:
                      nvidia.com/gpu: 1
 
-        Raises NotFoundError as `why`, and InvalidInputError for a plan that was pickled, for a
-        cluster that changed after the plan, and for an unknown kind in `costs`.
+        An object that was left out of the plan, and a pod of another scheduler, have no fix: the
+        answer has the cause. Raises NotFoundError as `why`, and InvalidInputError for a plan that
+        was pickled, for a cluster that changed after the plan, and for an unknown kind in `costs`.
         """
-        from kai.engine.fixing.fixes import fixes_of
+        from kai.engine.fixing.fixes import Fixes, fixes_of
 
         origin = self._origin
         if origin is None:
@@ -119,7 +120,14 @@ class Plan(Answer):
             raise InvalidInputError(
                 "the cluster has changed since this plan: plan it again, and call fix of that plan"
             )
-        group = explain.name_of_group(self, name)
+        if left_out := explain.rejections(self, name):
+            return Fixes(name, (), 0, True, explain.why_rejected(left_out))
+        try:
+            group = explain.name_of_group(self, name)
+        except NotFoundError:
+            if not_planned := self.elsewhere.of(name):
+                return Fixes(name, (), 0, True, not_planned)
+            raise
         found = fixes_of(self, origin, group, most=most, costs=costs)
         return found if may is None else found.marked(may)
 

@@ -25,6 +25,17 @@ def racks(tmp_path: Path) -> Path:
     return tmp_path / "racks.json"
 
 
+_OTHER = "spec:\n      schedulerName: default-scheduler\n      "
+
+
+def manifests_of(cluster: kai.Cluster) -> list[dict[str, Any]]:
+    """Its nodes and queues."""
+    kinds = {"nodes": "Node", "queues": "Queue"}
+    return [
+        {**each, "kind": kind} for part, kind in kinds.items() for each in cluster.objects[part]
+    ]
+
+
 def job(folder: Path, gpus: int, queue: str = "vision") -> Path:
     file = folder / "job.yaml"
     file.write_text(
@@ -39,6 +50,63 @@ spec:
 """
     )
     return file
+
+
+def test_no_fix_of_what_was_left_out_but_its_cause(run: Run, racks: Path, tmp_path: Path) -> None:
+    file = job(tmp_path, gpus=-1)
+    text = file.read_text()
+    cluster = tmp_path / "nodes.yaml"
+    cluster.write_text("{apiVersion: v1, kind: Node, metadata: {name: n1}}")
+    done = run("plan", cluster, file, "--fix", "vision/new")
+    assert done.status == 1
+    assert done.out.splitlines()[0] == "Job vision/new was left out of the plan."
+    file.write_text(text.replace(": -1", ": 1").replace("spec:\n      ", _OTHER))
+    done = run("plan", cluster, file, "--fix", "vision/new")
+    assert done.status == 1
+    assert done.out.startswith("vision/new-0 is not planned: schedulerName is default-scheduler")
+    assert done.err == ""
+
+
+def test_without_a_fix_the_reason_is_printed(run: Run, tmp_path: Path) -> None:
+    cluster = kai.Cluster(now=NOW).queue("a").node("n1", gpus=1).pending("a/new", gpus=1, cpus=9999)
+    cluster.save(tmp_path / "a.json")
+    done = run("plan", tmp_path / "a.json", "--fix", "a/new")
+    assert done.status == 1
+    first, *rest = done.out.splitlines()
+    assert first == "No single change or pair of changes that kai can try starts a/new."
+    assert rest[0].startswith("  It can never start here: one pod requests 9,999 CPUs")
+
+
+@pytest.mark.parametrize("cost", ["nan", "inf"])
+def test_a_cost_is_a_number(run: Run, racks: Path, cost: str) -> None:
+    done = run("plan", racks, "--fix", "train", "--cost", f"nodes={cost}")
+    assert done.status == 2
+    assert f"--cost nodes={cost}: give a kind and a number" in done.err
+
+
+def test_a_group_that_is_submitted_again_has_its_reason(
+    run: Run, racks: Path, tmp_path: Path
+) -> None:
+    """It waits with and without the change, and the answer is about what is submitted."""
+    nodes = tmp_path / "nodes.yaml"
+    cluster = kai.Cluster(now=NOW).queue("vision").node("n1", gpus=1)
+    nodes.write_text(json.dumps({"kind": "List", "items": manifests_of(cluster)}))
+    first = tmp_path / "first.yaml"
+    job(tmp_path, gpus=2).rename(first)
+    done = run("plan", nodes, first, "--what-if", job(tmp_path, gpus=8))
+    assert done.status == 1
+    assert "one pod requests 8 GPUs, but the largest node has 1" in " ".join(done.out.split())
+
+
+def test_a_pod_of_another_scheduler_that_is_submitted_is_not_planned(
+    run: Run, racks: Path, tmp_path: Path
+) -> None:
+    file = job(tmp_path, gpus=1)
+    file.write_text(file.read_text().replace("spec:\n      ", _OTHER))
+    done = run("plan", racks, "--what-if", file)
+    assert done.status == 1
+    assert "1 pending pod is not planned" in done.out
+    assert "Nothing changes" not in done.out
 
 
 # ---- --fix ---------------------------------------------------------------------------------------

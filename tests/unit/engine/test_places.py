@@ -89,6 +89,19 @@ def test_a_gang_is_too_large_for_the_nodes_that_could_take_it() -> None:
     ]
 
 
+def test_of_several_protected_groups_the_first_end_is_given() -> None:
+    cluster = kai.Cluster(now="2026-01-01T00:01:00Z").queue("q").node("n1", gpus=2)
+    cluster.queue("b", deserved_gpus=0, spec={"reclaimMinRuntime": "10m"})
+    for number in (1, 2):
+        started = f"2026-01-01T00:00:0{number}Z"
+        cluster.running(f"b/r{number}", gpus=1, node="n1", started=started)
+    lines = why(cluster.pending("q/p", gpus=1))
+    assert (
+        "  2 pod groups of queue b (b/r1 and 1 more) hold 2 GPUs and are protected"
+        " (reclaimMinRuntime 10m), the first until 2026-01-01T00:10:01Z."
+    ) in lines
+
+
 @pytest.mark.parametrize(
     "state", [{"cordoned": True}, {"taints": ["team=b:NoSchedule"]}, {"ready": False}]
 )

@@ -102,6 +102,8 @@ class Fixes(Sequence[Fix]):
     is_complete: bool
     why_none: str = ""
     starts_already: bool = False
+    waits_for: tuple[str, ...] = ()
+    """Why the group waits, if there is no fix: a sentence each."""
 
     def __getitem__(self, index: Any) -> Any:
         return self.found[index]
@@ -126,11 +128,12 @@ class Fixes(Sequence[Fix]):
             "plans": self.plans,
             "is_complete": self.is_complete,
             "why_none": self.why_none,
+            "waits_for": list(self.waits_for),
         }
 
     def lines(self) -> list[str]:
         if not self.found:
-            return [self.why_none]
+            return [*self.why_none.splitlines(), *(f"  {each}" for each in self.waits_for)]
         number = text.count(len(self.found), "change")
         starts = "starts" if len(self.found) == 1 else "each start"
         lines = [f"{number} that {starts} {self.group}, proven by a plan of the changed cluster:"]
@@ -179,8 +182,15 @@ class _Search:
         group = self._waiting.name
         fixes = tuple(sorted(map(self._fix, found.values()), key=lambda fix: fix.cost))
         is_complete = self._trials.is_complete
-        why_none = "" if fixes else self._why_none(is_complete=is_complete)
-        return Fixes(group, fixes, self._trials.count, is_complete, why_none)
+        made = Fixes(group, fixes, self._trials.count, is_complete)
+        if fixes:
+            return made
+        from kai.engine.explain import why
+
+        why_none = self._why_none(is_complete=is_complete)
+        sentences = (line.strip() for line in why(self._waiting.plan, group).splitlines()[1:])
+        waits_for = tuple(each for each in sentences if each not in why_none)
+        return replace(made, why_none=why_none, waits_for=waits_for)
 
     def _sets(self) -> Iterator[tuple[Change, ...]]:
         """Sets of changes that start the group: single ones, the cheapest kind first, then two."""
