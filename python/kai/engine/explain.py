@@ -321,10 +321,11 @@ class _Case:
                 total = evicted + sum(running.values())
                 verb = "stays" if sum(running.values()) == 1 else "stay"
                 return f"loses {evicted} of its {total} pods; {_pods_on(running)} {verb}."
-            ended = any(reason.code == "completed" for reason in self.group.reasons)
-            return (
-                "has finished: all its pods have ended." if ended else f"runs: {_pods_on(running)}."
-            )
+            if any(reason.code == "completed" for reason in self.group.reasons):
+                return "has finished: all its pods have ended."
+            if not running:  # the node of its pods was not given
+                return f"has {text.count(self.facts.pod_count, 'pod')} on no node of this plan."
+            return f"runs: {_pods_on(running)}."
         if verdict == "partly_placed":
             parts = [
                 f"{text.number(sum(nodes.values()))} {state}"
@@ -426,6 +427,8 @@ class _Case:
     def _protection(self) -> Iterable[str]:
         """What keeps its pods, and which groups can evict them, if it only runs."""
         if self.group.verdict != "running" or self.facts.evicted or self.group.reasons:
+            return ()
+        if not self.facts.running:
             return ()
         found = self.situation.protection(self.group.name)
         now_ns = times.to_ns(self.plan.now_text)

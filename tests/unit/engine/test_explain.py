@@ -1,5 +1,7 @@
 """Why a group waits, in sentences that help a person act."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +30,20 @@ def test_a_running_group_has_its_node() -> None:
         "a/job runs: 2 pods on n1.\n"
         "  No action of this configuration evicts its pods for other pod groups."
     )
+
+
+def test_a_group_whose_node_is_not_given_does_not_run_here(tmp_path: Path) -> None:
+    """Its protection is that of its pods, and the plan has none of them."""
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "a", "labels": {"kai.scheduler/queue": "a"}},
+        "spec": {"schedulerName": "kai-scheduler", "nodeName": "n9", "containers": [{"name": "m"}]},
+        "status": {"phase": "Running"},
+    }
+    (tmp_path / "pod.json").write_text(json.dumps(pod))
+    cluster = kai.load(tmp_path / "pod.json", into=full_node())
+    assert why(cluster, "a/p") == "a/pg-p has 1 pod on no node of this plan."
 
 
 def test_a_pipelined_group_has_its_node() -> None:

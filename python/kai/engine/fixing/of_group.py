@@ -35,6 +35,7 @@ from kai.engine.places import near
 
 _OF_KUBERNETES = "system-"  # priority classes of the cluster's own pods
 _RESOURCE = "podgroups.scheduling.run.ai"
+_OF_A_CONSTRAINT = ("topology", "requiredTopologyLevel", "preferredTopologyLevel")
 _WITH_RUN_POLICY = frozenset(("TFJob", "XGBoostJob", "JAXJob", "MPIJob", "PyTorchJob"))
 
 
@@ -210,30 +211,58 @@ def tolerations(waiting: Waiting) -> Iterator[Ladder]:
 
 
 def topologies(waiting: Waiting) -> Iterator[Ladder]:
-    """The required level of its topology constraint, wider step by step, then only preferred."""
+    """Another topology or level if its own does not exist; otherwise the required level, wider step
+    by step, then only preferred."""
     constraint = mapping(at(waiting.manifest, "spec", "topologyConstraint"))
-    required = constraint.get("requiredTopologyLevel")
+    required = str(constraint.get("requiredTopologyLevel") or "")
     if not required:
         return
-    topology = waiting.cluster._find("Topology", str(constraint.get("topology"))) or {}
+    topology = waiting.cluster._find("Topology", str(constraint.get("topology")))
+    if topology is None:
+        yield several(list(_other_topologies(waiting, constraint, required)))
+        return
     levels = [str(each.get("nodeLabel")) for each in at(topology, "spec", "levels") or ()]
-    wider = levels[: levels.index(required)][::-1] if required in levels else []
-    without = {name: value for name, value in constraint.items() if "required" not in name}
-    weaker = [{**constraint, "requiredTopologyLevel": level} for level in wider]
-    weaker.append({"preferredTopologyLevel": required, **without})
-    says = [f"require one {_short(level)} instead of one {_short(required)}" for level in wider]
-    says.append(f"prefer one {_short(required)} instead of requiring it")
-    yield several([
-        _of_group(
+    if required in levels:
+        others = levels[: levels.index(required)][::-1]
+    else:
+        others = [*near(required, levels), *levels[::-1]]
+    changes = [
+        _with_topology(
             waiting,
-            "topology",
-            said,
-            {"topologyConstraint": each},
-            {"metadata": {"annotations": _topology_annotations(each)}},
-            replaces=True,
+            f"require one {_short(level)} instead of one {_short(required)}",
+            {**constraint, "requiredTopologyLevel": level},
         )
-        for said, each in zip(says, weaker, strict=True)
-    ])  # fmt: skip
+        for level in dict.fromkeys(others)
+    ]
+    if required in levels:
+        without = {name: value for name, value in constraint.items() if "required" not in name}
+        says = f"prefer one {_short(required)} instead of requiring it"
+        weaker = {"preferredTopologyLevel": required, **without}
+        changes.append(_with_topology(waiting, says, weaker))
+    yield several(changes)
+
+
+def _other_topologies(
+    waiting: Waiting, constraint: Mapping[str, Any], required: str
+) -> Iterator[Change]:
+    """Its topology does not exist: those that have the level, or no constraint."""
+    missing = str(constraint.get("topology") or "")
+    known = {
+        name: [each.get("nodeLabel") for each in at(topology, "spec", "levels") or ()]
+        for name, topology in waiting.cluster._all("Topology").items()
+    }
+    fitting = sorted(name for name, levels in known.items() if required in levels)
+    close = near(missing, fitting)
+    for name in [*close, *(each for each in fitting if each not in close)][:3]:
+        says = f"use topology {name} instead of {missing} for {waiting.owner}"
+        yield _with_topology(waiting, says, {**constraint, "topology": name})
+    yield _of_group(
+        waiting,
+        "topology",
+        f"drop the topology constraint of {waiting.owner}",
+        {"topologyConstraint": None},
+        {"metadata": {"annotations": dict.fromkeys(keys.TOPOLOGY)}},
+    )
 
 
 def claims(waiting: Waiting) -> Iterator[Ladder]:
@@ -305,12 +334,22 @@ def _minimum_of(waiting: Waiting, least: int) -> dict[str, Any] | None:
     return None
 
 
-def _topology_annotations(constraint: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a workload; None removes one."""
-    return {
-        keys.TOPOLOGY_REQUIRED_ANNOTATION: constraint.get("requiredTopologyLevel"),
-        keys.TOPOLOGY_PREFERRED_ANNOTATION: constraint.get("preferredTopologyLevel"),
+def _with_topology(waiting: Waiting, says: str, constraint: Mapping[str, Any]) -> Change:
+    """With another constraint, of the same members or fewer. None removes an annotation."""
+    before = mapping(at(waiting.manifest, "spec", "topologyConstraint"))
+    annotations = {
+        key: constraint.get(member)
+        for member, key in zip(_OF_A_CONSTRAINT, keys.TOPOLOGY, strict=True)
+        if constraint.get(member) != before.get(member)
     }
+    return _of_group(
+        waiting,
+        "topology",
+        says,
+        {"topologyConstraint": dict(constraint)},
+        {"metadata": {"annotations": annotations}},
+        replaces=True,
+    )
 
 
 def _of_pods(

@@ -126,10 +126,30 @@ def test_the_topology_of_a_job_is_changed_in_the_job() -> None:
     fix = fixes(cluster, "a/new")["topology"]
     assert fix.changes == ("require one zone instead of one rack",)
     body = yaml.safe_load("\n".join(fix.how))
-    assert body["metadata"]["annotations"] == {
-        "kai.scheduler/topology-required-placement": "zone",
-        "kai.scheduler/topology-preferred-placement": None,
-    }
+    assert body["metadata"]["annotations"] == {"kai.scheduler/topology-required-placement": "zone"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "change"),
+    [
+        ({"topology": "dcc"}, "use topology dc instead of dcc for Job a/new"),
+        ({"required_level": "rak"}, "require one rack instead of one rak"),
+    ],
+)
+def test_a_misspelt_topology_or_level_is_named(wrong: dict[str, str], change: str) -> None:
+    cluster = kai.Cluster().queue("a").topology("dc", "zone", "rack")
+    cluster.node("n1", gpus=4, labels={"zone": "z", "rack": "r"})
+    options: Any = {"topology": "dc", "required_level": "rack", **wrong}
+    cluster.pending("a/new", pods=2, gpus=2, min_member=2, **options)
+    assert fixes(cluster, "a/new")["topology"].changes == (change,)
+
+
+def test_a_constraint_without_any_topology_is_dropped() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=4)
+    cluster.pending("a/new", gpus=2, topology="dc", required_level="rack")
+    fix = fixes(cluster, "a/new")["topology"]
+    assert fix.changes == ("drop the topology constraint of Job a/new",)
+    assert set(yaml.safe_load("\n".join(fix.how))["metadata"]["annotations"].values()) == {None}
 
 
 def test_a_new_queue_has_no_more_quota_than_the_group_needs() -> None:
