@@ -158,8 +158,12 @@ def name_of_group(plan: Answer, name: str) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        listed = text.listing(found, most=5)
-        raise NotFoundError(f"{name!r} is the name of {len(found)} pod groups: {listed}")
+        waiting = [
+            each.name for each, _ in plan.situation.groups(found) if each.verdict in _WAITING
+        ]
+        of_these = "; these wait" if waiting else ""
+        listed = text.listing(waiting or found, most=5)
+        raise NotFoundError(f"{name!r} is the name of {len(found)} pod groups{of_these}: {listed}")
     owners = (owner for owner, _ in plan.situation.groups_of_owners)
     known = dict.fromkeys([*plan.pod_groups, *owners])
     raise NotFoundError(text.not_found("pod group", name, known))
@@ -491,9 +495,9 @@ class _Case:
         if not blocked or others >= needed:
             return ""
         first = next((each for each in blocked if each.is_refused), blocked[0])
-        if first.is_refused:
+        if first.is_refused and not first.is_too_large:
             return _as_sentence(tidy(first.message))
-        why = first.why_nowhere()
+        why = first.why_nowhere(shares_gpus=self.facts.sharer is not None)
         if any(each.may_pass for each in blocked):
             return f"No node can take {'it' if needed == 1 else 'its pods'} now: {why}."
         subject = "It" if self.group.verdict == "unschedulable" else "The rest"
@@ -599,6 +603,11 @@ class _Case:
         return f"It needs {facts['feature']}, which kai does not have yet."
 
     def _queue_does_not_exist(self, facts: Facts) -> str:
+        for rejected in self.plan.rejected:
+            if rejected.kind == "Queue" and rejected.name == facts["queue"]:
+                where = f"{rejected.field}: " if rejected.field else ""
+                why = tidy(rejected.message).rstrip(".")
+                return f"Queue {facts['queue']} was left out of the plan: {where}{why}."
         close = difflib.get_close_matches(facts["queue"], self.plan.queues, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else "."
         return f"There is no queue {facts['queue']!r}{hint}"

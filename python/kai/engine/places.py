@@ -95,6 +95,12 @@ class Places:
         return any(each["cause"] != "larger_than_any_node" for each in self.refusals)
 
     @property
+    def is_too_large(self) -> bool:
+        """Its size is among what refuses it, and the nodes show by how much."""
+        too_large = any(each["cause"] == "larger_than_any_node" for each in self.refusals)
+        return too_large and self.is_nowhere
+
+    @property
     def is_nowhere(self) -> bool:
         """No node could take such a pod, whatever runs there."""
         return not self.possible and bool(self.obstacles)
@@ -104,12 +110,11 @@ class Places:
         """Only the states of nodes keep it off some of them."""
         return any(each.may_pass for each in self.obstacles)
 
-    def why_nowhere(self) -> str:
-        """One sentence, without a full stop: what all nodes lack, or what each of them lacks."""
-        for write in (_too_large, _label_of_no_node):
-            if found := write(self.obstacles):
-                return found
-        return self.excluded()
+    def why_nowhere(self, *, shares_gpus: bool = False) -> str:
+        """One sentence, without a full stop: what all nodes lack, or what each of them lacks.
+        `shares_gpus`: the pod needs a part of each GPU that it requests."""
+        found = _too_large(self.obstacles, shares_gpus=shares_gpus)
+        return found or _label_of_no_node(self.obstacles) or self.excluded()
 
     def excluded(self) -> str:
         """ "2 nodes without zone=a, node n1 cordoned"."""
@@ -180,7 +185,7 @@ class Held:
 # ---- one fact for all nodes ----------------------------------------------------------------------
 
 
-def _too_large(obstacles: Sequence[Obstacles]) -> str:
+def _too_large(obstacles: Sequence[Obstacles], *, shares_gpus: bool) -> str:
     """One pod is larger than every node."""
     shortages = [
         {each["resource"]: each for each in row.causes if each["cause"] == "shortage"}
@@ -191,11 +196,15 @@ def _too_large(obstacles: Sequence[Obstacles]) -> str:
             continue
         requested = shortages[0][resource]["requested"]
         largest = max(row[resource]["largest"] for row in shortages)
-        if not largest:
-            return f"one pod requests {amount(resource, requested)}, but no node has any"
+        wanted = amount(resource, requested)
+        if resource == "gpu" and shares_gpus:
+            wanted = "a part of a GPU" if requested == 1 else f"parts of {wanted}"
+        if largest:
+            return f"one pod requests {wanted}, but the largest node has {part(resource, largest)}"
+        causes = (each["cause"] for row in obstacles for each in row.causes)
+        slices = " that is not split into MIG slices" if "mig_strategy_mixed" in causes else ""
         return (
-            f"one pod requests {amount(resource, requested)}, but the largest node has "
-            f"{part(resource, largest)}"
+            f"one pod requests {wanted}, but no node has any{slices if resource == 'gpu' else ''}"
         )
     memories = [
         next((each for each in row.causes if each["cause"] == "gpu_memory"), None)

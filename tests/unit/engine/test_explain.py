@@ -32,6 +32,40 @@ def test_a_running_group_has_its_node() -> None:
     )
 
 
+def test_a_queue_that_was_left_out_is_not_missing() -> None:
+    """A new queue of that name would replace it."""
+    cluster = kai.Cluster().node("n1", gpus=4).queue("a", parent="nope").pending("a/job", gpus=1)
+    plan = kai.Scheduler(ALLOCATE).plan(cluster)
+    assert plan.why("a/job").splitlines()[1] == (
+        '  Queue a was left out of the plan: spec.parentQueue: parent queue "nope" does not exist.'
+    )
+    assert not plan.fix("a/job")
+
+
+def test_a_workload_of_several_groups_names_those_that_wait() -> None:
+    manifests = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "a"},
+        "spec": {
+            "replicas": 3,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web", "kai.scheduler/queue": "a"}},
+                "spec": {
+                    "schedulerName": "kai-scheduler",
+                    "containers": [
+                        {"name": "m", "resources": {"limits": {"nvidia.com/gpu": 2}}},
+                    ],
+                },
+            },
+        },
+    }
+    cluster = kai.load(json.dumps(manifests).encode(), into=full_node())
+    with pytest.raises(kai.NotFoundError, match=r"3 pod groups; these wait: a/pg-web-2"):
+        why(cluster, "web")
+
+
 def test_a_group_whose_node_is_not_given_does_not_run_here(tmp_path: Path) -> None:
     """Its protection is that of its pods, and the plan has none of them."""
     pod = {
@@ -185,7 +219,7 @@ def test_a_partly_placed_elastic_group_has_its_numbers() -> None:
         ({"gpu_fraction": 0.5}, "No GPU of a suitable node has 0.5 left."),
         (
             {"gpu_fraction": 0.25, "gpu_devices": 3},
-            "It can never start here: one pod requests 3 GPUs, but the largest node has 2.",
+            "It can never start here: one pod requests parts of 3 GPUs, but the largest node has 2.",
         ),
         (
             {"gpu_fraction": 0.5, "gpu_devices": 2},

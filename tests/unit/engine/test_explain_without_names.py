@@ -59,7 +59,11 @@ def test_protected_groups_have_their_end_without_a_name(groups: list[str]) -> No
     named, cut = both(cluster.pending("q/p", gpus=1), "q/p")
     assert "a/low" in named
     assert not re.search(r"a/(low|too)", cut)
-    assert "protected until 2026-01-01T00:10:00Z (reclaimMinRuntime 10m)." in cut
+    end = {
+        1: "protected until 2026-01-01T00:10:00Z (reclaimMinRuntime 10m).",
+        2: "protected (reclaimMinRuntime 10m), the first until 2026-01-01T00:10:00Z.",
+    }
+    assert end[len(groups)] in cut
 
 
 def test_the_group_that_gets_the_room_has_its_queue() -> None:

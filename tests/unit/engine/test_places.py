@@ -89,6 +89,35 @@ def test_a_gang_is_too_large_for_the_nodes_that_could_take_it() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("request_", "nodes", "sentence"),
+    [
+        ({"gpu_fraction": 0.5}, {"gpus": 0}, "a part of a GPU, but no node has any."),
+        (
+            {"gpu_fraction": 0.5, "gpu_devices": 4},
+            {"gpus": 2},
+            "parts of 4 GPUs, but the largest node has 2.",
+        ),
+    ],
+)
+def test_a_part_of_a_gpu_is_no_whole_one(
+    request_: dict[str, Any], nodes: dict[str, Any], sentence: str
+) -> None:
+    cluster = kai.Cluster().queue("q").node("n1", **nodes).pending("q/p", **request_)
+    assert why(cluster) == [f"  It can never start here: one pod requests {sentence}"]
+
+
+def test_gpus_that_are_split_into_slices_are_not_missing() -> None:
+    """More GPUs are not what the cluster lacks."""
+    labels = {"nvidia.com/mig.strategy": "mixed"}
+    cluster = kai.Cluster().queue("q")
+    cluster.node("n1", gpus=0, labels=labels, resources={"nvidia.com/mig-1g.5gb": 7})
+    assert why(cluster.pending("q/p", gpus=1)) == [
+        "  It can never start here: one pod requests 1 GPU, but no node has any that is not split"
+        " into MIG slices."
+    ]
+
+
 def test_of_several_protected_groups_the_first_end_is_given() -> None:
     cluster = kai.Cluster(now="2026-01-01T00:01:00Z").queue("q").node("n1", gpus=2)
     cluster.queue("b", deserved_gpus=0, spec={"reclaimMinRuntime": "10m"})

@@ -12,7 +12,7 @@ from typing import Any
 from kai.api import keys
 from kai.api.reading import at, mapping
 from kai.engine import objects, text
-from kai.engine.amounts import RESOURCE_NAMES, amount
+from kai.engine.amounts import RESOURCE_NAMES, part
 from kai.engine.fixing.changes import Change, Right, changed, patch, put, with_spec, yaml_of
 from kai.engine.fixing.ladders import Ladder, one, several
 from kai.engine.fixing.waiting import Waiting
@@ -102,7 +102,10 @@ def missing_queues(waiting: Waiting) -> Iterator[Ladder]:
     elif any(waiting.reasons("queue_does_not_exist")):
         for close in difflib.get_close_matches(name, leaves, n=1):
             yield one(_moved(waiting, close))
-        if name:
+        is_left_out = any(
+            each.kind == "Queue" and each.name == name for each in waiting.plan.rejected
+        )
+        if name and not is_left_out:
             # An unlimited quota would take GPUs from all other queues.
             quotas = dict.fromkeys((0, math.ceil(waiting.requested)))
             parent = _usual_parent(parents)
@@ -155,7 +158,7 @@ def _amount(what: str, queue: str, resource: str, now: float, value: float) -> C
 
 
 def _short(resource: str, value: float) -> str:
-    return amount(resource, value) if resource == "memory" else text.number(value)
+    return part(resource, value)
 
 
 def _weight(queue: str, now: float, value: float) -> Change:

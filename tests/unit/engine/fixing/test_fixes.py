@@ -44,9 +44,7 @@ def test_a_limit_of_memory_is_raised_in_whole_gibibytes() -> None:
     cluster = kai.Cluster().queue("a", memory_limit="8Gi").node("n1", gpus=8)
     cluster.pending("a/new", gpus=1, memory="9.5Gi")
     fix = fixes(cluster, "a/new")["limit"]
-    assert fix.changes == (
-        "raise the limit of memory of queue a from 8 GiB of memory to 10 GiB of memory",
-    )
+    assert fix.changes == ("raise the limit of memory of queue a from 8 GiB to 10 GiB",)
 
 
 def test_a_quota_lets_a_queue_reclaim() -> None:
