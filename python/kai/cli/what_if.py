@@ -166,7 +166,7 @@ def compare(what: WhatIf, cluster: Cluster, plan: Plan, answers: Answers, warn: 
 def _changed_groups(
     cluster: Cluster, before: Mapping[str, Mapping[str, Mapping[str, Any]]]
 ) -> Iterator[str]:
-    """The pod groups of which the object itself or a pod is new or differs from `before`: objects
+    """The pod groups that are new, or that differ from `before` themselves or in a pod: objects
     by kind and name."""
     for name, group in cluster._all("PodGroup").items():
         if before["PodGroup"].get(name) != group:

@@ -219,7 +219,8 @@ def test_a_partly_placed_elastic_group_has_its_numbers() -> None:
         ({"gpu_fraction": 0.5}, "No GPU of a suitable node has 0.5 left."),
         (
             {"gpu_fraction": 0.25, "gpu_devices": 3},
-            "It can never start here: one pod requests parts of 3 GPUs, but the largest node has 2.",
+            "It can never start here: one pod requests parts of 3 GPUs, but the largest node "
+            "has 2.",
         ),
         (
             {"gpu_fraction": 0.5, "gpu_devices": 2},

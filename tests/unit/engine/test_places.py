@@ -145,7 +145,7 @@ def test_a_gang_may_fit_when_a_node_takes_pods_again(state: dict[str, Any]) -> N
     )
 
 
-def test_a_cordoned_node_that_would_not_suffice_is_no_hope() -> None:
+def test_a_cordoned_node_that_would_not_suffice_does_not_help() -> None:
     cluster = kai.Cluster().queue("q").node("n1", gpus=4).node("n2", gpus=4, cordoned=True)
     cluster.pending("q/p", pods=3, gpus=4, min_member=3)
     assert why(cluster)[0].startswith("  It can never start here: 3 pods that must start together")
