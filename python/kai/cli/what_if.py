@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import functools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -193,7 +195,9 @@ def _nodes(cluster: Cluster, given: str) -> list[str]:
     else:
         found = [name for name, own in labels.items() if given in own.values()]
     if not found:
-        raise NotFoundError(f"no node has the name {given!r}, or a label with that value")
+        close = difflib.get_close_matches(given, nodes, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise NotFoundError(f"no node has the name {given!r}, or a label with that value{hint}")
     return found
 
 
@@ -214,8 +218,12 @@ def _set_queue(cluster: Cluster, given: str) -> None:
             amount = float(value) if option == "weight" else int(value)
         except ValueError:
             raise InvalidInputError(f"{value!r} is not a number") from None
+        if option == "weight" and not 0 <= amount < math.inf:
+            raise InvalidInputError(f"{value!r} is not a weight: write a number of at least 0")
     elif value in ("", "none", "unlimited", "-1"):
         amount = None
+    elif option != "parent" and value.startswith("-"):
+        raise InvalidInputError(f"{value!r} is below 0; -1 is unlimited")
     cluster.update_queue(name, **{option: amount})
 
 

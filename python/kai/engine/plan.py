@@ -98,11 +98,14 @@ class Plan(Answer):
         1 change that starts a/x, proven by a plan of the changed cluster:
         1. Request 1 GPU for each pod instead of 2.
            Then it is placed: 1 pod on n1.
-             # the pods of PodGroup a/x
+             # the pods of Job a/x
              spec:
                containers:
-               - resources:
+               - name: main
+                 resources:
                    limits:
+                     nvidia.com/gpu: 1
+                   requests:
                      nvidia.com/gpu: 1
 
         An object that was left out of the plan, and a pod of another scheduler, have no fix: the

@@ -84,6 +84,23 @@ def test_a_cost_is_a_number(run: Run, racks: Path, cost: str) -> None:
     assert f"--cost nodes={cost}: give a kind and a number" in done.err
 
 
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (["--queue", "vision.quota=-5"], "'-5' is below 0; -1 is unlimited"),
+        (["--queue", "vision.weight=-1"], "'-1' is not a weight"),
+        (["--queue", "vision.weight=nan"], "'nan' is not a weight"),
+        (["--drain", "gpu-11"], "did you mean 'gpu-1'?"),
+    ],
+)
+def test_wrong_values_of_changes_are_refused(
+    run: Run, racks: Path, option: list[str], message: str
+) -> None:
+    done = run("plan", racks, "--what-if", *option)
+    assert done.status != 0
+    assert message in done.err
+
+
 def test_a_group_that_is_submitted_again_has_its_reason(
     run: Run, racks: Path, tmp_path: Path
 ) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import html
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kai.api.arguments import WrongTypeError
 from kai.engine import text, turn
 from kai.engine.cluster import Cluster
 from kai.engine.fixing.changes import COSTS, Change, Right
@@ -25,7 +28,7 @@ MOST_PLANS = 48
 May = Callable[[Right], bool]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fix:
     """Changes that start a pod group together; without any one of them it would wait.
 
@@ -47,16 +50,38 @@ class Fix:
     cost: float
     needs_an_operator: bool
     rights: tuple[Right, ...]
-    _made: tuple[Change, ...]
+    _made: tuple[Change, ...] = field(compare=False)
 
     def apply(self, cluster: Cluster) -> Cluster:
-        """A copy of the cluster with the changes; a change of time sets its `now`."""
+        """A copy of the cluster with the changes; a change of time sets its `now`.
+
+        Raises InvalidInputError for a fix that was pickled, and NotFoundError for a cluster without
+        the objects that it changes.
+        """
+        if not isinstance(cluster, Cluster):
+            raise WrongTypeError(f"apply(): cluster is {cluster!r}: write a kai.Cluster")
+        if not self._made:
+            raise InvalidInputError("a fix that was pickled has no changes: plan the cluster again")
         changed = cluster.copy()
         for change in self._made:
             change.edit(changed)
             if change.at:
                 changed.at(change.at)
         return changed
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The answer without what changes a cluster: that has parts of the program."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)} | {"_made": ()}
+        return type(self), tuple(values.values())
+
+    def __deepcopy__(self, memo: object) -> Fix:
+        return self  # it never changes
+
+    def __repr__(self) -> str:
+        return f"<kai.Fix: {' and '.join(self.changes)}>"
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -88,7 +113,7 @@ class Fix:
         return [*found, *(f"    {line}" for line in self.how)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fixes(Sequence[Fix]):
     """The proven answers of `kai.Plan.fix`, the cheapest first; it prints as a page.
 
@@ -113,6 +138,12 @@ class Fixes(Sequence[Fix]):
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    def __repr__(self) -> str:
+        return f"<kai.Fixes: {text.count(len(self), 'change')} for {self.group}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     def marked(self, may: May) -> Fixes:
         """The same; changes that the asker may not make are marked for an operator."""
@@ -153,12 +184,17 @@ def fixes_of(
 ) -> Fixes:
     """At most this many fixes for one pod group of the plan.
 
-    Raises InvalidInputError for an unknown kind in `costs`.
+    Raises InvalidInputError for an unknown kind in `costs`, and for `most` below 1.
     """
-    if unknown := sorted(set(costs or {}) - set(COSTS)):
-        raise InvalidInputError(
-            f"there is no kind of change {unknown[0]!r}; there is {', '.join(COSTS)}"
-        )
+    for kind, cost in (costs or {}).items():
+        if kind not in COSTS:
+            raise InvalidInputError(
+                f"there is no kind of change {kind!r}; there is {', '.join(COSTS)}"
+            )
+        if not math.isfinite(cost):
+            raise InvalidInputError(f"the cost of {kind} is {cost}: write a number")
+    if most < 1:
+        raise InvalidInputError(f"most is {most!r}: write a whole number of at least 1")
     waiting = Waiting(plan, origin.cluster, group)
     if waiting.group.verdict in STARTED:
         why_none = f"{group} does not wait: nothing has to change."
@@ -177,7 +213,7 @@ class _Search:
         found: dict[frozenset[str], tuple[Change, ...]] = {}
         for changes in self._sets():
             found.setdefault(frozenset(change.says for change in changes), changes)
-            if len(found) == most:
+            if len(found) >= most:
                 break
         group = self._waiting.name
         fixes = tuple(sorted(map(self._fix, found.values()), key=lambda fix: fix.cost))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from kai.engine import text
 from kai.engine.cluster import Cluster
 from kai.engine.fixing.changes import Change, Right, changed, commands, with_labels, with_spec
 from kai.engine.fixing.ladders import Ladder, one, several
-from kai.engine.fixing.waiting import Manifest, Waiting
+from kai.engine.fixing.waiting import Manifest, Waiting, controller_of, owner_of
 
 _MOST_SETS = 3
 _ROLE = "node-role.kubernetes.io"
@@ -235,17 +235,28 @@ def _labelled(name: str, pairs: Mapping[str, str]) -> Change:
     )
 
 
+def _end_of(cluster: Cluster, group: str, pods: Sequence[str]) -> str:
+    """The command that ends the running pods of a group, for good."""
+    namespace, _, _ = group.rpartition("/")
+    manifests = [cluster._existing("Pod", pod) for pod in pods]
+    kind, _, name = owner_of(cluster, group, manifests).partition(" ")
+    short = name.rpartition("/")[2]
+    if kind == "Job":
+        return f"kubectl delete job {short} -n {namespace}"
+    if kind not in ("PodGroup", "Pod"):
+        return f"# scale {kind} {name} down, or delete it: it creates deleted pods again"
+    if again := next(filter(None, map(controller_of, manifests)), ""):
+        return f"# scale down what owns {again}: it creates deleted pods again"
+    return f"kubectl delete pods -n {namespace} " + " ".join(pod.rpartition("/")[2] for pod in pods)
+
+
 def _ended(waiting: Waiting, names: tuple[str, ...], gpus: Fraction) -> Change:
     def running(name: str) -> list[str]:
         pods = waiting.cluster._pods_of(name).items()
         return sorted(pod for pod, manifest in pods if at(manifest, "spec", "nodeName"))
 
     def how() -> tuple[str, ...]:
-        return tuple(
-            f"kubectl delete pods -n {name.rpartition('/')[0]} "
-            + " ".join(pod.rpartition("/")[2] for pod in running(name))
-            for name in names
-        )
+        return tuple(_end_of(waiting.cluster, name, running(name)) for name in names)
 
     def edit(cluster: Cluster) -> None:
         for name in names:

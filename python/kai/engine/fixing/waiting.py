@@ -66,14 +66,7 @@ class Waiting:
     @cached_property
     def owner(self) -> str:
         """What a user edits: "Job a/train", or "PodGroup a/train" if it is all there is."""
-        for each in at(self.manifest, "metadata", "ownerReferences") or ():
-            if isinstance(each, Mapping) and each.get("kind") and each.get("name"):
-                return f"{each['kind']} {self.namespace}/{each['name']}"
-        for pod in self.pods[:1]:
-            for each in at(pod, "metadata", "ownerReferences") or ():
-                if isinstance(each, Mapping) and each.get("controller"):
-                    return f"{each.get('kind')} {self.namespace}/{each.get('name')}"
-        return f"PodGroup {self.name}"
+        return owner_of(self.cluster, self.name, self.pods)
 
     @property
     def right(self) -> Right:
@@ -138,6 +131,28 @@ class Waiting:
         if not self.each:
             return 0
         return sum(int(free // self.each) for _, free, _ in self.nodes)
+
+
+def owner_of(cluster: Cluster, group: str, pods: Sequence[Manifest]) -> str:
+    """The workload of a pod group, "Job a/train", or else "PodGroup a/train". `pods`: of it."""
+    namespace = group.rpartition("/")[0]
+    manifest = cluster._find("PodGroup", group) or {}
+    for each in at(manifest, "metadata", "ownerReferences") or ():
+        if isinstance(each, Mapping) and each.get("kind") and each.get("name"):
+            return f"{each['kind']} {namespace}/{each['name']}"
+    for pod in pods[:1]:
+        if controller := controller_of(pod):
+            return controller
+    return f"PodGroup {group}"
+
+
+def controller_of(pod: Manifest) -> str:
+    """What creates the pod again if it is deleted, "ReplicaSet a/web-1"; "" for a bare pod."""
+    for each in at(pod, "metadata", "ownerReferences") or ():
+        if isinstance(each, Mapping) and each.get("controller"):
+            namespace = full_name(pod).rpartition("/")[0]
+            return f"{each.get('kind')} {namespace}/{each.get('name')}"
+    return ""
 
 
 def whole_gpus(pod: Manifest) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import json
+import math
 import pickle
 from typing import Any
 
@@ -150,6 +153,43 @@ def test_a_constraint_without_any_topology_is_dropped() -> None:
     assert set(yaml.safe_load("\n".join(fix.how))["metadata"]["annotations"].values()) == {None}
 
 
+def test_bare_pods_are_deleted() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=4)
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "old", "namespace": "a", "labels": {"kai.scheduler/queue": "a"}},
+        "spec": {
+            "schedulerName": "kai-scheduler",
+            "nodeName": "n1",
+            "containers": [{"name": "m", "resources": {"limits": {"nvidia.com/gpu": "4"}}}],
+        },
+        "status": {"phase": "Running"},
+    }
+    cluster = kai.load(json.dumps(pod).encode(), into=cluster).pending("a/new", gpus=4)
+    assert fixes(cluster, "a/new")["end"].how == ("kubectl delete pods -n a old",)
+
+
+def test_fixes_look_well_in_a_notebook_and_travel() -> None:
+    cluster = kai.Cluster().queue("a", gpu_limit=1).node("n1", gpus=4).pending("a/new", gpus=2)
+    found = plan_of(cluster).fix("a/new")
+    assert repr(found) == "<kai.Fixes: 2 changes for a/new>"
+    assert repr(found[0]) == "<kai.Fix: request 1 GPU for each pod instead of 2>"
+    assert "<pre>2 changes that each start a/new" in found._repr_html_()
+    assert starts_in(plan_of(copy.deepcopy(found)[0].apply(cluster)), "a/new")
+    again = pickle.loads(pickle.dumps(found))
+    assert again == found
+    with pytest.raises(kai.InvalidInputError, match="plan the cluster again"):
+        again[0].apply(cluster)
+
+
+@pytest.mark.parametrize("wrong", [{"most": 0}, {"most": "3"}, {"costs": {"nodes": math.nan}}])
+def test_wrong_arguments_are_refused(wrong: dict[str, Any]) -> None:
+    cluster = kai.Cluster().queue("a", gpu_limit=1).node("n1", gpus=4).pending("a/new", gpus=2)
+    with pytest.raises(kai.InvalidInputError):
+        plan_of(cluster).fix("a/new", **wrong)
+
+
 def test_a_new_queue_has_no_more_quota_than_the_group_needs() -> None:
     cluster = kai.Cluster().queue("a").node("n1", gpus=4)
     cluster.pending("vison/new", gpus=2).pending("build/new", gpus=2, priority="build")
@@ -232,7 +272,7 @@ def test_pods_that_have_to_end_are_named() -> None:
     cluster.pending("a/new", gpus=1)
     fix = fixes(cluster, "a/new")["end"]
     assert fix.changes == ("end the running pods of pod group a/small (1 GPU)",)
-    assert fix.how == ("kubectl delete pods -n a small-0",)
+    assert fix.how == ("kubectl delete job small -n a",)
 
 
 def test_time_alone_starts_it_after_a_minimum_run_time() -> None:
