@@ -151,17 +151,18 @@ def compare(what: WhatIf, cluster: Cluster, plan: Plan, answers: Answers, warn: 
     changed, submitted = what.apply(cluster)
     after = patiently("planning", lambda: origin.afresh(None)(changed))
     waits = [name for name in after.pod_groups if name in submitted and not _starts(after, name)]
-    new = [name for name in after.pod_groups if name not in plan.pod_groups or name in waits]
+    known = {*plan.pod_groups, *waits}
+    new = [*waits, *(name for name in after.pod_groups if name not in known)]
     diff = plan.diff(after)
-    worse = [name for name in _worse(diff, after) if name not in new]
+    answered = frozenset(new)
+    worse = [name for name in _worse(diff, after) if name not in answered]
     left_out = [each for each in after.rejected if each not in plan.rejected]
     elsewhere = after.elsewhere.scheduler_of.keys() - plan.elsewhere.scheduler_of.keys()
     # Beside pods that are planned, pods of another scheduler may be meant for it.
     if worse or waits or left_out or (elsewhere and not submitted):
         warn.status = warn.status or ANSWER_IS_NO
     said = after.elsewhere.sentences() if elsewhere else ()
-    known = (*plan.warnings, *said)
-    warn.of((each for each in after.warnings if each not in known), strict=False)
+    warn.of((each for each in after.warnings if each not in (*plan.warnings, *said)), strict=False)
     answers.write(_answer(plan, after, diff, new, worse, left_out, said))
 
 
@@ -238,10 +239,11 @@ def _starts(plan: Plan, name: str) -> bool:
 
 def _worse(diff: PlanDiff, after: Plan) -> Iterator[str]:
     """Groups with more waiting pods than before, or with pods that are evicted now."""
-    evicted = {after.situation.group_of_pod.get(each.name) for each in diff.pods if _evicts(each)}
-    for each in diff.groups:
-        if each.waiting_after > each.waiting_before or each.name in evicted:
-            yield each.name
+    group_of = after.situation.group_of_pod
+    # A group that loses some of its pods may run before and after, without a difference of its own.
+    evicted = {group_of[each.name] for each in diff.pods if _evicts(each) and each.name in group_of}
+    waiting = {each.name for each in diff.groups if each.waiting_after > each.waiting_before}
+    yield from sorted(evicted | waiting)
 
 
 def _evicts(change: Any) -> bool:
@@ -265,8 +267,9 @@ def _answer(
         if left_out:
             yield why_rejected(left_out)
         for name in new:
-            yield after.why(name)
-        if not (new or left_out or elsewhere):
+            why = after.why(name)
+            yield why.splitlines()[0] if after.pod_groups[name].verdict == "running" else why
+        if worse or not (new or left_out or elsewhere):
             yield _summary(diff, worse)
 
     def data() -> Mapping[str, Any]:
@@ -306,7 +309,16 @@ def _summary(diff: PlanDiff, worse: list[str]) -> str:
 
     if not diff:
         return "Nothing changes: the next plan is the same."
+    better = [each.name for each in diff.groups if each.waiting_after < each.waiting_before]
+    said = [
+        f"{text.count(len(names), 'pod group')} {verb if len(names) == 1 else verbs}: "
+        f"{text.listing(names, most=5)}."
+        for names, verb, verbs in (
+            (better, "gets more places", "get more places"),
+            (worse, "is worse off", "are worse off"),
+        )
+        if names
+    ]
     if not worse:
-        return "No pod group waits, or loses pods, that does not without the change."
-    verb = "is" if len(worse) == 1 else "are"
-    return f"{text.count(len(worse), 'pod group')} {verb} worse off: {text.listing(worse, most=5)}."
+        said.append("No pod group waits or loses pods because of the change.")
+    return "\n".join(said)

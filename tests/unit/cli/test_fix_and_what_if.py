@@ -84,6 +84,27 @@ def test_a_cost_is_a_number(run: Run, racks: Path, cost: str) -> None:
     assert f"--cost nodes={cost}: give a kind and a number" in done.err
 
 
+def test_what_a_change_starts_comes_first(run: Run, racks: Path) -> None:
+    done = run("plan", racks, "--what-if", "--add-nodes", "3", "--like", "gpu-1")
+    assert done.status == 0
+    assert (
+        "\n\n1 pod group gets more places: vision/train.\n"
+        "No pod group waits or loses pods because of the change.\n"
+    ) in done.out
+
+
+def test_who_loses_pods_to_what_is_submitted_is_in_the_answer(
+    run: Run, racks: Path, tmp_path: Path
+) -> None:
+    file = job(tmp_path, gpus=4)
+    file.write_text(
+        file.read_text().replace("spec:\n  template", "spec:\n  parallelism: 2\n  template")
+    )
+    done = run("plan", racks, "--what-if", file)
+    assert done.status == 1
+    assert "is worse off: speech/big." in done.out
+
+
 @pytest.mark.parametrize(
     ("option", "message"),
     [
