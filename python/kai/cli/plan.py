@@ -32,10 +32,10 @@ Examples:
   kai plan nodes.yaml queues.yaml job.yaml
   kubectl get nodes,pods,queues,podgroups -A -o json | kai plan -
   kai plan snapshot.zip --explain vision/train
-  kai plan snapshot.zip --fix vision/train        the smallest change that starts it
+  kai plan snapshot.zip --fix vision/train        what would start it
   kai plan snapshot.zip --scores vision/train-0   why this node and not another
   kai plan snapshot.zip --what-if job.yaml        before it is submitted
-  kai plan snapshot.zip --what-if --add-nodes 10 --like gpu-1 --queue vision.quota=12
+  kai plan snapshot.zip --what-if --add-nodes 10 --like gpu-1
   kai plan --live --context staging       the next cycle of a live cluster
   kai plan snapshot.zip --json --now 2026-01-01T00:00:00Z | jq .decisions
   kai plan snapshot.zip -o csv > pods.csv a row per pod that starts or leaves

@@ -63,9 +63,9 @@ def reasons_to_wait(plan: Answer) -> list[tuple[str, list[str]]]:
     firsts = _cases(plan, [names[0] for names, _ in situation.waiting], in_short=True)
     for (names, spans_queues), case in zip(situation.waiting, firsts, strict=True):
         group, sentence = case.group, _in_short(case)
-        of_queue = spans_queues and (
-            re.search(_whole(group.queue), sentence) or sentence.endswith(_OF_A_QUEUE)
-        )
+        if spans_queues:  # what its queue has says nothing about the others
+            sentence = _without_end(sentence, _OF_A_QUEUE)
+        of_queue = spans_queues and re.search(_whole(group.queue), sentence)
         if len(names) > 1 and (of_queue or _is_of_its_own(sentence, group)):
             each_alone += names
         else:
@@ -89,6 +89,14 @@ def _in_short(case: _Case) -> str:
     if group.name not in sentence:
         return sentence
     return re.sub(rf"(?:PodGroup )?{_whole(group.name)}", "the pod group", sentence)
+
+
+def _without_end(sentence: str, ends: Iterable[str]) -> str:
+    """The sentence without the first of these ends that it has."""
+    for end in ends:
+        if sentence.endswith(end):
+            return f"{sentence.removesuffix(end)}."
+    return sentence
 
 
 def _whole(name: str) -> str:

@@ -34,11 +34,13 @@ def sentence(situation: Situation, group: GroupPlan) -> str:
     starts = "It would start"
     if group.verdict == "partly_placed":
         starts = "More of its pods would start"
-    first = sorted(
+    # A list: it calls nothing for each group.
+    placed = [
         name
         for name, (bound, promised, evicted) in situation.decided.items()
         if bound + promised > evicted and name != group.name
-    )
+    ]
+    first = sorted(placed)
     if not first:
         return (
             f"{starts} if no other group waited: what they request lowers the fair share of queue "

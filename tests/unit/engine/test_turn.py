@@ -1,4 +1,4 @@
-"""A group that would start if no other group waited is told so, with those that come first."""
+"""The explanation of a group that would start if no other group waited names who comes first."""
 
 import pickle
 
