@@ -198,6 +198,12 @@ def test_plan_and_lint_report_an_invalid_annotation_alike(annotation: str, value
 # ---- unknown names -------------------------------------------------------------------------------
 
 
+NO_QUEUE = (
+    "Pod default/p: no queue is named: the pods use default-queue, which is not in the given files:"
+    " plans add it with a quota of 0, and in a cluster without it the pods wait"
+)
+
+
 def test_an_unknown_key_field_or_class_is_among_the_warnings_of_a_plan() -> None:
     misspelt = pod(labels={"kai.scheduler/queu": "a"})
     misspelt["spec"]["priorityClassName"] = "trian"
@@ -216,6 +222,7 @@ def test_an_unknown_key_field_or_class_is_among_the_warnings_of_a_plan() -> None
         " API server drops it; did you mean 'overQuotaWeight'?",
         "there is no PriorityClass 'trian' in the input; it is used by Pod default/p; did you"
         " mean 'train'?",
+        NO_QUEUE,
     )
     with pytest.raises(kai.InvalidClusterError, match="did you mean 'train'"):
         kai.load(yaml.safe_dump(misspelt).encode(), strict=True)

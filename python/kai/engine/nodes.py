@@ -61,7 +61,8 @@ class NodePlan:
     def room_for(self, *, gpus: float = 0, cpus: float = 0, memory: float = 0) -> int:
         """How many pods with this request fit: devices, cores, bytes; `gpus` below 1 is a fraction.
 
-        0 on a node that accepts no pods.
+        0 on a node that accepts no pods. Raises InvalidInputError for an amount that is negative or
+        not a number.
         """
         for name, amount in (("gpus", gpus), ("cpus", cpus), ("memory", memory)):
             if not 0 <= amount < math.inf:
@@ -110,7 +111,7 @@ class Nodes(ByName[NodePlan]):
         """How many pods with this request fit on all nodes: devices, cores, bytes.
 
         Ignores labels, taints and the limit of pods per node; a node that accepts no pods counts as
-        full.
+        full. Raises InvalidInputError for an amount that is negative or not a number.
         """
         return sum(node.room_for(gpus=gpus, cpus=cpus, memory=memory) for node in self.values())
 

@@ -232,7 +232,10 @@ class Scores(ByName[NodeScore]):
 
     def table(self, *, most: int | None = _MOST_SHOWN, wide: bool = False) -> text.Table:
         """The best nodes and the plugins whose scores differ; all nodes with `most` None, all
-        plugins with `wide`."""
+        plugins with `wide`.
+
+        Raises InvalidInputError for a number of nodes that is not one.
+        """
         rows = [*self.values()]
         shown = self.shown(most)
         differ, equal = ([*self.plugins], {}) if wide else self.alike(rows)

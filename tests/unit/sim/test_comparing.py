@@ -472,7 +472,7 @@ def test_fragmentation_is_not_measured_otherwise(
         ({"metrics": ["waiting_mean_s[aa]"]}, "there is no queue 'aa' to measure"),
         ({"vary": ["week"]}, "did you mean 'weeks'"),
         ({"vary": "weeks"}, "expected a list of names"),
-        ({"seeds": 0}, "seeds: expected at least 1, not 0"),
+        ({"seeds": 0}, "seeds: expected 1 to 1000000, not 0"),
         ({"seeds": [1, 1]}, "seeds: expected different whole numbers"),
         ({"level": 95}, "level: expected 0.5 to 0.999, not 95"),
         ({"executor": "dask"}, "executor: expected 'serial', 'processes', 'ray'"),
