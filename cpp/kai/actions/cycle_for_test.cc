@@ -30,6 +30,7 @@ TestCycle::TestCycle(std::unique_ptr<Cluster> cluster, const RoomsOptions& optio
           .stopwatch = nullptr,
           .switches = &switches,
           .plain_search = false,
+          .alone = {},
           .log = &log};
 }
 

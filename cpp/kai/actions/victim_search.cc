@@ -29,6 +29,7 @@ VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
       places_(cycle),
       bounds_(cycle, pods_),
       waiting_(cycle, group),
+      turn_bounds_(cycle, group, candidates, waiting_.runs()),
       takes_part_(cycle.cluster->pod_groups().size()),
       has_no_room_(cycle.cluster->pod_classes().size()) {
   // Nodes without a GPU to give are not used if every pod of the group requests one (spec 2 V3).
@@ -171,7 +172,7 @@ VictimSearch::Probe VictimSearch::RunProbe(ScenarioGenerator generator, size_t p
     do {
       // If it takes longer, it pays off to check if it can succeed at all.
       if (base.batches().size() == kBatchesBeforeProof && !cycle_.plain_search) {
-        if (CannotSucceed()) break;
+        if (CannotSucceed() || turn_bounds_.AllReturnFirst(part.front())) break;
         bounds_.StartPart(cycle_.order->PodsToPlace(group_), recorded_);
       }
       if (!base.IsWorthwhile()) continue;

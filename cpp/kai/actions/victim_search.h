@@ -30,6 +30,7 @@
 #include "kai/actions/scenario.h"
 #include "kai/actions/search_bounds.h"
 #include "kai/actions/search_meter.h"
+#include "kai/actions/turn_bounds.h"
 #include "kai/actions/turns.h"
 #include "kai/actions/victim_queue.h"
 #include "kai/placement/room_count.h"
@@ -119,7 +120,8 @@ class VictimSearch {
   bool cannot_succeed_ = false;
   QuotaCount request_;  // of the part that is placed
   std::set<ScenarioKey> failed_;
-  WaitingRuns waiting_;                           // at the start of the search; without the group
+  WaitingRuns waiting_;  // at the start of the search; without the group
+  TurnBounds turn_bounds_;
   IndexVector<PodGroupId, uint8_t> takes_part_;   // groups in the simulated scenario
   IndexVector<PodClassId, uint8_t> has_no_room_;  // classes without room in it
 };

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <set>
 #include <string>
@@ -19,6 +20,7 @@
 #include "kai/session/config.h"
 #include "kai/session/plans_for_test.h"
 #include "kai/session/session.h"
+#include "kai/testing/makers/cluster_maker.h"
 #include "kai/testing/makers/crowded_cluster.h"
 #include "kai/testing/makers/random_cluster.h"
 #include "kai/testing/makers/statement_columns.h"
@@ -88,6 +90,67 @@ TEST_P(EvictionPropertyTest, TheShortcutsChangeNothing) {
     const Session plain(config, {.always_scan = true, .plain_search = true});
     EXPECT_EQ(TextOf(RunPlan(Session(config), sample.cluster)),
               TextOf(RunPlan(plain, sample.cluster)));
+  });
+}
+
+// A full cluster in which most victims are alike, as where every job takes whole nodes: sibling
+// queues hold nearly what they deserve, and waiting groups come before or after the victims.
+ClusterRows MakeUniformCluster(uint64_t seed) {
+  Random random(seed);
+  ClusterMaker maker;
+  const int64_t queues = random.Between(2, 3);
+  const int64_t nodes = random.Between(40, 60);
+  const int64_t gpus = random.Between(2, 4);  // of a node and of a victim
+  const auto queue = [&] { return "q" + std::to_string(random.Below(queues)); };
+  const auto priority = [&]() -> std::optional<int64_t> {
+    return random.OneIn(8) ? std::optional<int64_t>(random.Coin() ? 40 : 60) : std::nullopt;
+  };
+  const auto wait = [&](const std::string& name, int64_t least) {
+    const int64_t pods = random.OneIn(5) ? 2 : 1;
+    maker.Pending(queue() + "/" + name, {.pods = static_cast<int>(pods),
+                                         .gpus = random.Between(least, gpus),
+                                         .min_member = random.OneIn(6) ? 1 : pods,
+                                         .priority = priority()});
+  };
+  if (random.OneIn(3)) wait("old", 1);
+  std::map<std::string, int64_t> held;
+  const bool has_odd = random.OneIn(4);
+  for (int64_t i = 0; i < nodes; ++i) {
+    const std::string name = std::to_string(i);
+    const bool is_odd = has_odd && random.OneIn(30);
+    const std::string holder = "q" + std::to_string(i % queues);
+    held[holder] += gpus;
+    maker.Node("n" + name, {.gpus = gpus, .cordoned = random.OneIn(300)});
+    maker.Running(holder + "/r" + name, {.gpus = is_odd && random.Coin() ? 1 : gpus,
+                                         .millicpu = is_odd && random.Coin() ? 2000 : 1000,
+                                         .node = is_odd && random.OneIn(3) ? "lost" : "n" + name,
+                                         .priority = priority()});
+  }
+  for (int64_t i = random.Between(1, 3); i > 0; --i) wait("large" + std::to_string(i), gpus);
+  for (int64_t i = random.Between(2, 5); i > 0; --i) wait("new" + std::to_string(i), 1);
+  const std::string parent = random.OneIn(4) ? "all" : "";
+  if (!parent.empty()) maker.Queue(parent, {.deserved_gpus = kUnlimited});
+  const bool by_weight = random.OneIn(3);
+  for (int64_t i = 0; i < queues; ++i) {
+    const std::string name = "q" + std::to_string(i);
+    const auto near = static_cast<double>(held[name] + random.Between(-gpus, gpus));
+    maker.Queue(name, {.parent = parent,
+                       .deserved_gpus = by_weight ? 0 : near,
+                       .limit_gpus = random.OneIn(10) ? near : kUnlimited,
+                       .weight_gpus = by_weight ? near : 1,
+                       .priority = random.OneIn(9) ? 200 : 100});
+  }
+  return maker.Rows();
+}
+
+TEST_P(EvictionPropertyTest, TheShortcutsChangeNothingWhereVictimsAreAlike) {
+  ForSeeds(300, [&](uint64_t seed) {
+    const std::shared_ptr<Cluster> cluster = MakeUniformCluster(seed).Build();
+    const Config config = ParseConfig("{}", as_kai());
+    const Session plain(config, {.always_scan = true, .plain_search = true});
+    EXPECT_EQ(
+        FirstDifference(TextOf(RunPlan(Session(config), cluster)), TextOf(RunPlan(plain, cluster))),
+        "");
   });
 }
 
