@@ -44,7 +44,8 @@ class Reader:
     known: dict[FunctionType, set[type]] = {}  # noqa: RUF012 # a cache
 
     def __init__(self, function: FunctionType) -> None:
-        self.names = {**vars(builtins), **function.__globals__}
+        # The source is that of the function inside a decorator, and so are its names.
+        self.names = {**vars(builtins), **inspect.unwrap(function).__globals__}
         holder = function.__qualname__.rpartition(".")[0]
         self.names["self"] = self.names["cls"] = self.names.get(holder)
         self.found = self.known[function] = set[type]()
