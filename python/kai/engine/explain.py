@@ -389,7 +389,7 @@ class _Case:
 
     def _about_others(self, *, lacks_gpus: bool) -> Iterable[str]:
         """The groups that come first, or else those that hold what it lacks."""
-        first = "" if self.in_short else turn.sentence(self.situation, self.group)
+        first = "" if self.in_short else turn.sentence(self.situation, self.group, self.facts)
         yield first
         if lacks_gpus:
             yield self._borrowers()

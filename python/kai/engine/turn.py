@@ -6,7 +6,7 @@ The engine runs the cycle once more for it, as if no other group had waiting pod
 from __future__ import annotations
 
 from kai.engine import text
-from kai.engine.situation import Situation
+from kai.engine.situation import GroupFacts, Situation
 from kai.engine.values import GroupPlan
 
 ROOM = frozenset(
@@ -25,9 +25,13 @@ ROOM = frozenset(
 """Reasons of groups that might start if others did not come first."""
 
 
-def sentence(situation: Situation, group: GroupPlan) -> str:
-    """Who comes first, if nothing else is in the way of the group; else ""."""
-    if not any(reason.code in ROOM for reason in group.reasons):
+def sentence(situation: Situation, group: GroupPlan, facts: GroupFacts) -> str:
+    """Who comes first, if nothing else is in the way of the group; else "".
+
+    Nothing is said of groups that request parts of GPUs: which devices they get may depend on pods
+    that were tried before them.
+    """
+    if facts.sharer or not any(reason.code in ROOM for reason in group.reasons):
         return ""
     if not situation.starts_alone(group.name):
         return ""

@@ -48,6 +48,12 @@ def test_the_rest_of_a_group_needs_more_places_than_now() -> None:
     ) in plan.why("a/elastic")
 
 
+def test_nothing_is_said_of_parts_of_gpus() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=1)
+    cluster.pending("a/first", gpus=1).pending("a/half", gpu_fraction=0.5)
+    assert "would start" not in plan_of(cluster).why("a/half")
+
+
 def test_a_plan_that_was_pickled_does_not_say_it() -> None:
     cluster = kai.Cluster().queue("a").node("n1", gpus=1)
     plan = plan_of(cluster.pending("a/first", gpus=1).pending("a/new", gpus=1))

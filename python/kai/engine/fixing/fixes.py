@@ -264,7 +264,7 @@ class _Search:
                 f"None of the changes that kai tried starts {group}; trying more of them, or "
                 "searching longer for pods to evict, was too much work."
             )
-        first = turn.sentence(self._waiting.situation, self._waiting.group)
+        first = turn.sentence(self._waiting.situation, self._waiting.group, self._waiting.facts)
         return f"{none} {first}".strip()
 
     def _starts_after(self, first: Change, second: Change) -> bool:
