@@ -22,7 +22,7 @@ from kai.engine.amounts import RESOURCE_NAMES, amount, part
 from kai.engine.answer import Answer
 from kai.engine.cluster import Rejected
 from kai.engine.places import OF_REFUSALS, Amounts, Holders, Obstacles, Places, counted
-from kai.engine.situation import GroupFacts, exact
+from kai.engine.situation import GroupFacts, exact, sum_of_smallest
 from kai.engine.values import GroupPlan, Reason
 from kai.errors import NotFoundError
 
@@ -257,15 +257,6 @@ def _sum(amounts: Amounts) -> Fraction:
     return sum((gpus * number for gpus, number in amounts), start=_NONE)
 
 
-def _sum_of_smallest(amounts: Amounts, most: int) -> Fraction:
-    """The sum of this many pods' requests, smallest first."""
-    total = _NONE
-    for gpus, number in amounts:
-        total += gpus * min(number, most)
-        most -= min(number, most)
-    return total
-
-
 # ---- one group -----------------------------------------------------------------------------------
 
 
@@ -476,7 +467,7 @@ class _Case:
         waiting = self.facts.requests
         if not waiting or self.group.verdict != "unschedulable":
             return
-        least = _sum_of_smallest(self.facts.pods, max(1, self.facts.least))
+        least = sum_of_smallest(self.facts.pods, max(1, self.facts.least))
         needed = text.count(least, "GPU")
         if too_small := self._too_small_for_all(least):
             yield too_small
@@ -644,7 +635,7 @@ class _Case:
                 f"Its subgroup {facts['subgroup']} must start with {pods}, but there is room "
                 f"for {room}."
             )
-        if crowded := self._short_of_gpus(needed - self._placed()):
+        if crowded := self._short_of_gpus(needed - self.facts.with_places):
             return crowded
         return f"{pods} must start together, but there is room for {room}."
 
@@ -879,17 +870,11 @@ class _Case:
 
     def _requested(self) -> Fraction:
         """The least number of GPUs of the pods that need places next."""
-        return _sum_of_smallest(self.facts.waiting, max(1, self._missing()))
+        return sum_of_smallest(self.facts.waiting, max(1, self._missing()))
 
     def _missing(self) -> int:
         """How many more of its pods need places before the group can start."""
-        return self.facts.least - self._placed()
-
-    def _placed(self) -> int:
-        """How many of its pods have a place, or are promised one."""
-        facts = self.facts
-        moved = facts.evicted - facts.lost  # they are promised a place, and keep the one they had
-        return facts.placed + sum(facts.bound.values()) + sum(facts.promised.values()) - moved
+        return self.facts.least - self.facts.with_places
 
 
 def _no_devices_for(devices: int, fraction: Fraction, memory_mib: int) -> str:

@@ -13,12 +13,11 @@ if TYPE_CHECKING:
     from kai import _core
 
 _MEMBERS = (
-    *("account", "claims", "counts", "decided", "decision_columns", "group_columns", "names"),
-    *("holdings", "nodes"),
-    "measured",
-    *("numa_zones_available", "order", "pod_groups", "pods", "queue_parents", "queues"),
-    *("score_keys", "spent_searches", "timing_ns", "topology_ranks", "waiting"),
-)
+    "account", "claims", "counts", "decided", "decision_columns", "group_columns", "holdings",
+    "measured", "names", "nodes", "numa_zones_available", "order", "pod_groups", "pods",
+    "queue_parents", "queues", "score_keys", "spent_searches", "timing_ns", "topology_ranks",
+    "waiting",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -229,6 +229,19 @@ class Situation:
         return self._compiled.queue_parents()
 
 
+def sum_of_smallest(amounts: Amounts, most: int) -> Fraction:
+    """The sum of this many requests, the smallest first.
+
+    >>> sum_of_smallest(((Fraction(1), 2), (Fraction(4), 2)), 3)
+    Fraction(6, 1)
+    """
+    total = Fraction(0)
+    for gpus, number in amounts:
+        total += gpus * min(number, most)
+        most -= min(number, most)
+    return total
+
+
 def exact(gpus: float) -> Fraction:
     """The fraction that a decimal means: 0.3 is 3/10. Digits after the ninth are cut.
 

@@ -186,10 +186,8 @@ def selectors(waiting: Waiting) -> Iterator[Ladder]:
         others = sorted(there[label], key=lambda each: -there[label][each])
         close = near(value, others)
         ranked = [*close, *(each for each in others if each not in close)][:3]
-        yield several([
-            *(_selecting(waiting, label, value, each) for each in ranked if each != value),
-            _selecting(waiting, label, value, None),
-        ])  # fmt: skip
+        instead = [each for each in ranked if each != value]
+        yield several([_selecting(waiting, label, value, each) for each in [*instead, None]])
 
 
 def tolerations(waiting: Waiting) -> Iterator[Ladder]:

@@ -12,9 +12,10 @@ from kai.api import keys
 from kai.api.kinds import full_name
 from kai.api.reading import at, mapping
 from kai.engine.cluster import Cluster
+from kai.engine.explain import Account
 from kai.engine.fixing.changes import Right
 from kai.engine.places import Holders, Places
-from kai.engine.situation import GroupFacts, exact
+from kai.engine.situation import GroupFacts, sum_of_smallest
 from kai.engine.values import GroupPlan, Reason
 
 if TYPE_CHECKING:
@@ -83,10 +84,6 @@ class Waiting:
     def reasons(self, *codes: str) -> Iterator[Reason]:
         return (each for each in self.group.reasons if each.code in codes)
 
-    @cached_property
-    def codes(self) -> frozenset[str]:
-        return frozenset(each.code for each in self.group.reasons)
-
     # ---- its sums --------------------------------------------------------------------------------
 
     @cached_property
@@ -98,11 +95,7 @@ class Waiting:
     @cached_property
     def requested(self) -> Fraction:
         """GPUs of the pods that need places, the smallest first."""
-        total, most = Fraction(0), self.missing
-        for gpus, number in self.facts.waiting:
-            total += gpus * min(number, most)
-            most -= min(number, most)
-        return total
+        return sum_of_smallest(self.facts.waiting, self.missing)
 
     @cached_property
     def each(self) -> Fraction | None:
@@ -116,8 +109,11 @@ class Waiting:
 
     def has(self, queue: str) -> Fraction:
         """GPUs that the queue has after the plan."""
-        own = self.plan.queues[queue].gpu.allocated or 0
-        return exact(own) + self.situation.gained.get(queue, Fraction(0))
+        return self._account.has(queue)
+
+    @cached_property
+    def _account(self) -> Account:
+        return Account(self.plan)
 
     @cached_property
     def nodes(self) -> list[tuple[str, Fraction, Fraction]]:
