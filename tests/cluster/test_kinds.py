@@ -75,6 +75,10 @@ class Stage:
         manifest = self.manifests[kind, name]
         recorded = manifest["metadata"].pop("uid")
         manifest["metadata"]["namespace"] = self.namespace
+        if kind == "PodGang":
+            for group in manifest["spec"]["podgroups"]:
+                for reference in group["podReferences"]:
+                    reference["namespace"] = self.namespace
         for owner in manifest["metadata"].get("ownerReferences", ()):
             owner["uid"] = self.uids.get(owner["uid"], owner["uid"])
         made = await self.api.create_one(manifest)
