@@ -73,7 +73,7 @@ def test_without_a_fix_the_reason_is_printed(run: Run, tmp_path: Path) -> None:
     done = run("plan", tmp_path / "a.json", "--fix", "a/new")
     assert done.status == 1
     first, *rest = done.out.splitlines()
-    assert first == "No single change or pair of changes that kai can try starts a/new."
+    assert first == "None of the changes that kai can try starts a/new, alone or together."
     assert rest[0].startswith("  It can never start here: one pod requests 9,999 CPUs")
 
 
@@ -177,7 +177,7 @@ def test_the_status_is_1_without_a_fix(run: Run, tmp_path: Path) -> None:
     cluster.save(tmp_path / "none.json")
     done = run("plan", tmp_path / "none.json", "--fix", "a/x")
     assert done.status == 1
-    assert "No single change or pair of changes" in done.out
+    assert "None of the changes that kai can try starts" in done.out
 
 
 @pytest.mark.parametrize(

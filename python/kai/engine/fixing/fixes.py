@@ -6,13 +6,14 @@ import html
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from kai.api.arguments import WrongTypeError
 from kai.engine import text, turn
 from kai.engine.cluster import Cluster
 from kai.engine.fixing.changes import COSTS, Change, Right
+from kai.engine.fixing.ladders import Ladder
 from kai.engine.fixing.proposals import ladders
 from kai.engine.fixing.trials import STARTED, Trials, starts_in
 from kai.engine.fixing.waiting import Waiting
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 MOST_FIXES = 5
 MOST_PLANS = 48
+MOST_ROUNDS = 3
 
 May = Callable[[Right], bool]
 
@@ -98,7 +100,8 @@ class Fix:
 
     def lines(self) -> list[str]:
         """What to do, what happens then, and how."""
-        says = " and ".join(self.changes)
+        *others, last = self.changes
+        says = f"{', '.join(others)} and {last}" if others else last
         ask = " (ask an operator)" if self.needs_an_operator else ""
         found = [f"{says[0].upper()}{says[1:]}{ask}.", f"  {self.starts}"]
         if self.evicted:
@@ -196,13 +199,27 @@ def fixes_of(
     if most < 1:
         raise InvalidInputError(f"most is {most!r}: write a whole number of at least 1")
     waiting = Waiting(plan, origin.cluster, group)
-    if waiting.group.verdict in STARTED:
+    if waiting.group.verdict in STARTED and not waiting.facts.lost:
         why_none = f"{group} does not wait: nothing has to change."
+        return Fixes(group, (), 0, True, why_none, starts_already=True)
+    if waiting.facts.with_places >= waiting.facts.pod_count > 0:
+        why_none = f"All pods of {group} have a place or are promised one: nothing has to change."
         return Fixes(group, (), 0, True, why_none, starts_already=True)
     than = waiting.facts.with_places if starts_in(plan, group) else 0
     evicted = plan.situation.counts["evict"]
     trials = Trials(origin, group, MOST_PLANS, evicted=evicted, than=than)
     return _Search(waiting, trials, {**COSTS, **(costs or {})}).run(most)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The largest change of a ladder."""
+
+    ladder: Ladder
+
+    @cached_property
+    def change(self) -> Change:
+        return self.ladder.make(self.ladder.values[-1])
 
 
 class _Search:
@@ -229,16 +246,66 @@ class _Search:
         return replace(made, why_none=why_none, waits_for=waits_for)
 
     def _sets(self) -> Iterator[tuple[Change, ...]]:
-        """Sets of changes that start the group: single ones, the cheapest kind first, then two."""
-        proposed = ladders(self._waiting, self._costs)
+        """Sets of changes that start the group: single ones, the cheapest kind first; if there is
+        none, the fewest of all changes for all reasons, and other pairs."""
+        proposed = [ladder for _, ladder in ladders(self._waiting, self._costs)]
         alone = False
-        for _, ladder in proposed:
+        for ladder in proposed:
             smallest = ladder.smallest(lambda change: self._trials.starts([change]))
             if smallest is not None:
                 alone = True
                 yield (smallest,)
-        if not alone:
-            yield from self._pairs([ladder.make(ladder.values[-1]) for _, ladder in proposed])
+        if alone or len(proposed) == 0:
+            return
+        self._trials.allow_more(MOST_PLANS)
+        fewest = self._fewest()
+        if fewest:
+            yield fewest
+        if len(fewest) <= 2:
+            yield from self._pairs([ladder.make(ladder.values[-1]) for ladder in proposed])
+
+    def _fewest(self) -> tuple[Change, ...]:
+        """The largest changes for all reasons at once, then without those that it needs not, the
+        costliest first, and then each as small as it may be; empty if all together do not start the
+        group."""
+        steps = self._all_at_once()
+        if not steps:
+            return ()
+        for step in sorted(steps, key=lambda step: -self._costs[step.change.kind]):
+            fewer = [each for each in steps if each is not step]
+            if self._trials.starts([each.change for each in fewer]):
+                steps = fewer
+        changes = [step.change for step in steps]
+        for place, step in enumerate(steps):
+            before, after = changes[:place], changes[place + 1 :]
+            smallest = step.ladder.smallest(partial(self._starts_between, before, after))
+            changes[place] = smallest or step.change
+        return () if self._trials.is_spent else tuple(changes)  # perhaps not the fewest
+
+    def _all_at_once(self) -> list[_Step]:
+        """The largest change of each ladder; then those for the reasons that are left with them."""
+        steps: list[_Step] = []
+        rest = self._waiting
+        for _ in range(MOST_ROUNDS):
+            known = {step.change.says for step in steps}
+            proposed = (_Step(each) for _, each in ladders(rest, self._costs))
+            more = [each for each in proposed if each.change.says not in known]
+            for step in more:
+                if self._trials.can_be_made([each.change for each in (*steps, step)]):
+                    steps.append(step)
+            changes = [step.change for step in steps]
+            if self._trials.starts(changes):
+                return steps
+            plan = self._trials.plan_with(changes)
+            if not more or plan is None or self._waiting.name not in plan.pod_groups:
+                break
+            rest = Waiting(plan, self._trials.cluster_with(changes), self._waiting.name)
+        return []
+
+    def _starts_between(
+        self, before: Sequence[Change], after: Sequence[Change], change: Change
+    ) -> bool:
+        return self._trials.starts([*before, change, *after])
 
     def _pairs(self, firsts: Sequence[Change]) -> Iterator[tuple[Change, ...]]:
         """Two changes: the second follows from the reasons that are left with the first."""
@@ -258,7 +325,7 @@ class _Search:
     def _why_none(self, *, is_complete: bool) -> str:
         group = self._waiting.name
         if is_complete:
-            none = f"No single change or pair of changes that kai can try starts {group}."
+            none = f"None of the changes that kai can try starts {group}, alone or together."
         else:
             none = (
                 f"None of the changes that kai tried starts {group}; trying more of them, or "

@@ -32,12 +32,15 @@ _OPTIONS = {
 
 
 def limits(waiting: Waiting) -> Iterator[Ladder]:
-    """The limits that refused it, raised by what is missing."""
+    """The limits that refused it, raised by what is missing; or, if others of the queue would take
+    that first, to what all its pods request."""
     for reason in waiting.reasons("over_limit"):
         facts = reason.facts
         needed = (facts["allocated"] or 0) + facts["requested"]
         if facts["limit"] is not None and needed > facts["limit"]:
-            yield _raised("limit", facts["queue"], facts["resource"], facts["limit"], [needed])
+            wanted = _wanted(waiting, facts["queue"], facts["resource"])
+            values = [needed, max(needed, wanted)]
+            yield _raised("limit", facts["queue"], facts["resource"], facts["limit"], values)
 
 
 def quotas_of_non_preemptible(waiting: Waiting) -> Iterator[Ladder]:
@@ -58,8 +61,9 @@ def quotas(waiting: Waiting) -> Iterator[Ladder]:
         needed = waiting.has(queue) + waiting.requested
         lacking = needed - exact(gpu.fair_share)
         if waiting.requested and lacking > 0:
-            first = [float(gpu.deserved + lacking), float(needed)]
-            yield _raised("quota", queue, "gpu", gpu.deserved, first)
+            values = [float(gpu.deserved + lacking), float(needed)]
+            values.append(max(values[-1], _wanted(waiting, queue, "gpu")))
+            yield _raised("quota", queue, "gpu", gpu.deserved, values)
 
 
 def weights(waiting: Waiting) -> Iterator[Ladder]:
@@ -110,6 +114,12 @@ def missing_queues(waiting: Waiting) -> Iterator[Ladder]:
             quotas = dict.fromkeys((0, math.ceil(waiting.requested)))
             parent = _usual_parent(parents)
             yield several([_created(name, parent, quota) for quota in quotas])
+
+
+def _wanted(waiting: Waiting, queue: str, resource: str) -> float:
+    """What all pods of a queue request, running or waiting, in the unit of reasons."""
+    amount = getattr(waiting.plan.queues.get(queue), resource, None)
+    return float(amount.request or 0) if amount is not None else 0.0
 
 
 def _siblings(waiting: Waiting, queue: str) -> list[Any]:

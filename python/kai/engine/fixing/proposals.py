@@ -43,7 +43,7 @@ _FAMILIES: Mapping[str, Family] = {
 }
 
 INTERVENTIONS: Mapping[str, tuple[str, ...]] = {
-    "over_limit": ("limit", "minimum", "gpus"),
+    "over_limit": ("limit", "minimum", "gpus", "priority"),
     "non_preemptible_over_quota": ("preemptibility", "own_quota", "minimum", "gpus"),
     "gang_incomplete": _ROOM,
     "not_enough_gpus": _ROOM,
@@ -66,7 +66,7 @@ INTERVENTIONS: Mapping[str, tuple[str, ...]] = {
     "completed": (),
     "preemption_delay": ("wait",),
     "search_budget_spent": ("priority", "end", "nodes"),
-    "evicted": (),
+    "evicted": ("priority", "quota", "weight", "nodes"),
     "stale": ("minimum", "nodes"),
 }
 """For each code of a reason, the families of changes that may remove it. Empty: the cause is
@@ -78,6 +78,8 @@ def ladders(waiting: Waiting, costs: Mapping[str, float]) -> list[tuple[str, Lad
     names: dict[str, None] = {}
     for reason in waiting.group.reasons:
         names.update(dict.fromkeys(INTERVENTIONS[reason.code]))
+    if waiting.facts.lost:
+        names.update(dict.fromkeys(INTERVENTIONS["evicted"]))
     if any(not places.possible for places in waiting.places):
         names.update(dict.fromkeys((*_ALLOWED_NODES, "gpus")))
     found = [(name, ladder) for name in names for ladder in _FAMILIES[name](waiting)]

@@ -51,6 +51,15 @@ class Trials:
     def is_spent(self) -> bool:
         return len(self._tried) >= self._most
 
+    def allow_more(self, plans: int) -> None:
+        """Allows so many plans more."""
+        self._most += plans
+
+    def can_be_made(self, changes: Sequence[Change]) -> bool:
+        """Whether these changes can be made together, in this order."""
+        with self._trial.changes_undone():
+            return self._made(changes)
+
     def plan_with(self, changes: Sequence[Change]) -> Answer | None:
         """The plan of the cluster with all these changes, made in this order; None if they cannot
         be made together, or if no more plans may be made."""
@@ -80,13 +89,15 @@ class Trials:
     def _planned(self, changes: Sequence[Change]) -> Answer | None:
         at = max((change.at for change in changes if change.at), default=None)
         with self._trial.changes_undone():
-            try:
-                for change in changes:
-                    change.edit(self._trial)
-            except KaiError:
-                return None
-            plan: Answer = self._plan(self._trial, at)
-            return plan
+            return self._plan(self._trial, at) if self._made(changes) else None
+
+    def _made(self, changes: Sequence[Change]) -> bool:
+        try:
+            for change in changes:
+                change.edit(self._trial)
+        except KaiError:
+            return False
+        return True
 
 
 def starts_in(plan: Answer, group: str, *, than: int = 0) -> bool:
@@ -96,9 +107,9 @@ def starts_in(plan: Answer, group: str, *, than: int = 0) -> bool:
         [(found, facts)] = plan.situation.groups([group])
     except KeyError:  # the change left it out
         return False
-    if found.verdict in STARTED:
+    if found.verdict in STARTED and not facts.lost:
         return True
-    if found.verdict != "partly_placed":
+    if found.verdict not in (*STARTED, "partly_placed"):
         return False
-    # Some wait; those that it needs may have places.
+    # Some have no place; those that it needs may have one.
     return facts.with_places >= facts.least and facts.with_places > than

@@ -14,7 +14,7 @@ from kai.api.reading import at, mapping
 from kai.engine.cluster import Cluster
 from kai.engine.explain import Account
 from kai.engine.fixing.changes import Right
-from kai.engine.places import Holders, Places
+from kai.engine.places import Amounts, Holders, Places
 from kai.engine.situation import GroupFacts, sum_of_smallest
 from kai.engine.values import GroupPlan, Reason
 
@@ -95,12 +95,18 @@ class Waiting:
     @cached_property
     def requested(self) -> Fraction:
         """GPUs of the pods that need places, the smallest first."""
-        return sum_of_smallest(self.facts.waiting, self.missing)
+        return sum_of_smallest(self._requests, self.missing)
 
     @cached_property
     def each(self) -> Fraction | None:
         """GPUs of each of its waiting pods; None if they differ."""
-        return self.facts.requests[0] if len(self.facts.requests) == 1 else None
+        [first, *others] = self._requests or [(None, 0)]
+        return None if others else first[0]
+
+    @property
+    def _requests(self) -> Amounts:
+        """Of its waiting pods; if the plan evicts all that lack a place, of all its pods."""
+        return self.facts.waiting or self.facts.pods
 
     @cached_property
     def path(self) -> list[str]:

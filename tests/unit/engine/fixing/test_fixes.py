@@ -293,6 +293,23 @@ def test_two_changes_are_found_where_one_does_not_suffice() -> None:
     assert {"limit", "uncordon"} in [set(fix.kinds) for fix in found]
 
 
+def test_three_changes_are_found_where_two_do_not_suffice() -> None:
+    cluster = kai.Cluster().queue("a", gpu_limit=1)
+    cluster.node("n1", gpus=2, cordoned=True, labels={"pool": "x"})
+    cluster.pending("a/new", pods=2, gpus=1, min_member=2, node_selector={"pool": "y"})
+    [fix] = plan_of(cluster).fix("a/new", costs={"minimum": 20, "gpus": 20})
+    assert sorted(fix.kinds) == ["limit", "selector", "uncordon"]
+    assert all(change[1:] in str(fix) for change in fix.changes)
+
+
+def test_a_limit_is_raised_for_those_that_come_first() -> None:
+    cluster = kai.Cluster().queue("a", gpu_limit=1).node("n1", gpus=8)
+    for name in ("a", "b", "c"):
+        cluster.pending(f"a/{name}", gpus=1)
+    found = fixes(cluster, "a/c")
+    assert found["limit"].changes == ("raise the limit of GPUs of queue a from 1 to 3",)
+
+
 def test_the_answer_names_who_waits_then() -> None:
     cluster = kai.Cluster().queue("a").node("n1", gpus=1)
     cluster.pending("a/first", gpus=1).pending("a/second", gpus=1)
@@ -321,6 +338,22 @@ def test_a_group_that_starts_needs_nothing() -> None:
     found = plan_of(cluster).fix("a/new")
     assert not found
     assert str(found) == "a/new does not wait: nothing has to change."
+
+
+def test_a_group_that_loses_its_pods_may_keep_them() -> None:
+    cluster = kai.Cluster().queue("a", deserved_gpus=1).queue("b", deserved_gpus=1)
+    cluster.node("n1", gpus=2).running("a/old", pods=2, gpus=1, node="n1")
+    cluster.pending("b/new", gpus=1)
+    found = fixes(cluster, "a/old")
+    assert found["quota"].changes == ("raise the quota of GPUs of queue a from 1 to 2",)
+    assert found["quota"].then_wait == ("b/new",)
+
+
+def test_pods_that_are_promised_places_need_nothing() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=2)
+    cluster.releasing("a/old", gpus=1, node="n1").pending("a/new", pods=2, gpus=1)
+    found = plan_of(cluster).fix("a/new")
+    assert str(found).startswith("All pods of a/new have a place or are promised one")
 
 
 def test_the_cluster_is_not_changed() -> None:
