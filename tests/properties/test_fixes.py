@@ -3,6 +3,7 @@ less nor the fix without one of its changes does. Nearly all groups have one."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -58,8 +59,9 @@ def test_fixes_start_the_group(family: str) -> None:
                 said = f"{family} {seed}: {name}: {fix.changes}"
                 assert starts_in(plan_again(fix.apply(cluster)), name, than=than), said
                 for part in without_one(fix):
-                    after = plan_again(part.apply(cluster))
-                    assert not starts_in(after, name, than=than), f"{said}: {part.changes} do"
+                    with contextlib.suppress(kai.NotFoundError):  # of what the other one creates
+                        after = plan_again(part.apply(cluster))
+                        assert not starts_in(after, name, than=than), f"{said}: {part.changes} do"
             assert cluster.to_snapshot() == before, f"{family} {seed}: {name}"
     print(f"{family}: {groups} groups, {len(unanswered)} without a fix {unanswered}: {dict(kinds)}")
     assert len(unanswered) <= 2 + groups // 5, unanswered

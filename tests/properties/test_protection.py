@@ -14,31 +14,19 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-import generate
 import pytest
+from recount import clusters, held_after, sentences
 
 import kai
-from kai.verify.evictions import ACTIVE_ALLOCATED, preemptible, priority_of
+from kai.verify.evictions import preemptible, priority_of
 from kai.verify.objects import GPU, World, duration, parse_time, read_world, spec_of
-from kai.verify.queues import path, queue_amounts, quota_of
+from kai.verify.queues import path, quota_of
 
 FAMILIES = ("reclaim", "preempt", "consolidation", "subgroups", "fairness", "mixed")
 SEED = int(os.environ.get("KAI_SEED", "1000"))
 CLUSTERS = int(os.environ.get("KAI_CLUSTERS", "12"))
 NOW = "2026-01-01T12:00:00Z"
 LAST_START = "kai.scheduler/last-start-timestamp"
-Amounts = dict[str, Counter[str]]
-"""By queue and resource, also of the queues above."""
-
-
-def clusters(family: str) -> Iterator[tuple[str, dict[str, Any], kai.Cluster]]:
-    for seed in range(SEED, SEED + CLUSTERS):
-        snapshot = generate.generate(family, seed)["snapshot"]
-        yield f"{family} {seed}", snapshot, kai.Cluster.from_snapshot(snapshot)
-
-
-def sentences(plan: kai.Plan, name: str) -> list[str]:
-    return [line.strip() for line in plan.why(name).splitlines()[1:]]
 
 
 def only_run(plan: kai.Plan) -> list[str]:
@@ -52,27 +40,6 @@ def only_run(plan: kai.Plan) -> list[str]:
 
 
 # ---- the objects alone ---------------------------------------------------------------------------
-
-
-def held_after(world: World, plan: kai.Plan) -> Amounts:
-    """What queues hold once the plan is carried out."""
-    nodes = {
-        pod.key: pod.node
-        for pod in world.pods.values()
-        if pod.status in ACTIVE_ALLOCATED and pod.group in world.groups
-    }
-    for each in plan.decisions:
-        if each.kind == "evict":
-            nodes.pop(each.pod, None)
-    for each in plan.decisions:
-        if each.kind != "evict":
-            nodes[each.pod] = each.node
-    held: Amounts = {name: Counter() for name in world.queues}
-    for key, node in nodes.items():
-        pod = world.pods[key]
-        for queue in path(world, spec_of(world.groups[pod.group]).get("queue") or ""):
-            held[queue].update(queue_amounts(world, pod, node))
-    return held
 
 
 def runtime(world: World, queues: list[str], setting: str) -> timedelta:
@@ -141,7 +108,7 @@ def ends(world: World, group: Any, own: str) -> dict[str, datetime]:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_each_sentence_agrees_with_the_objects(family: str) -> None:
     compared = Counter[str]()
-    for about, snapshot, cluster in clusters(family):
+    for about, snapshot, cluster in clusters(family, SEED, CLUSTERS):
         plan = kai.Scheduler().plan(cluster, now=NOW)
         world = read_world(snapshot, now=NOW)
         held = held_after(world, plan)
@@ -184,7 +151,7 @@ def test_each_sentence_agrees_with_the_objects(family: str) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_group_is_evicted_that_was_said_to_stay(family: str) -> None:
     evicted = 0
-    for about, snapshot, cluster in clusters(family):
+    for about, snapshot, cluster in clusters(family, SEED, CLUSTERS):
         before = kai.Scheduler().plan(cluster, now=NOW)
         world = read_world(snapshot, now=NOW)
         said = {name: sentences(before, name) for name in only_run(before)}

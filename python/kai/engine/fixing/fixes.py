@@ -6,7 +6,7 @@ import html
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kai.api.arguments import WrongTypeError
@@ -15,7 +15,7 @@ from kai.engine.cluster import Cluster
 from kai.engine.fixing.changes import COSTS, Change, Right
 from kai.engine.fixing.ladders import Ladder
 from kai.engine.fixing.proposals import ladders
-from kai.engine.fixing.trials import STARTED, Trials, starts_in
+from kai.engine.fixing.trials import STARTED, NoMorePlans, Trials, starts_in
 from kai.engine.fixing.waiting import Waiting
 from kai.errors import InvalidInputError
 
@@ -211,15 +211,12 @@ def fixes_of(
     return _Search(waiting, trials, {**COSTS, **(costs or {})}).run(most)
 
 
-@dataclass(frozen=True)
 class _Step:
     """The largest change of a ladder."""
 
-    ladder: Ladder
-
-    @cached_property
-    def change(self) -> Change:
-        return self.ladder.make(self.ladder.values[-1])
+    def __init__(self, ladder: Ladder) -> None:
+        self.ladder = ladder
+        self.change = ladder.make(ladder.values[-1])
 
 
 class _Search:
@@ -228,13 +225,17 @@ class _Search:
 
     def run(self, most: int) -> Fixes:
         found: dict[frozenset[str], tuple[Change, ...]] = {}
-        for changes in self._sets():
-            found.setdefault(frozenset(change.says for change in changes), changes)
-            if len(found) >= most:
-                break
+        is_complete = True
+        try:
+            for changes in self._sets():
+                found.setdefault(frozenset(change.says for change in changes), changes)
+                if len(found) >= most:
+                    break
+        except NoMorePlans:
+            is_complete = False
         group = self._waiting.name
         fixes = tuple(sorted(map(self._fix, found.values()), key=lambda fix: fix.cost))
-        is_complete = self._trials.is_complete
+        is_complete = is_complete and self._trials.is_complete
         made = Fixes(group, fixes, self._trials.count, is_complete)
         if fixes:
             return made
@@ -262,25 +263,31 @@ class _Search:
         if fewest:
             yield fewest
         if len(fewest) <= 2:
-            yield from self._pairs([ladder.make(ladder.values[-1]) for ladder in proposed])
+            kinds = {change.kind for change in fewest}
+            for pair in self._pairs([ladder.make(ladder.values[-1]) for ladder in proposed]):
+                if {change.kind for change in pair} != kinds:
+                    yield pair
 
     def _fewest(self) -> tuple[Change, ...]:
         """The largest changes for all reasons at once, then without those that it needs not, the
         costliest first, and then each as small as it may be; empty if all together do not start the
         group."""
-        steps = self._all_at_once()
-        if not steps:
-            return ()
-        for step in sorted(steps, key=lambda step: -self._costs[step.change.kind]):
-            fewer = [each for each in steps if each is not step]
-            if self._trials.starts([each.change for each in fewer]):
-                steps = fewer
-        changes = [step.change for step in steps]
-        for place, step in enumerate(steps):
-            before, after = changes[:place], changes[place + 1 :]
-            smallest = step.ladder.smallest(partial(self._starts_between, before, after))
-            changes[place] = smallest or step.change
-        return () if self._trials.is_spent else tuple(changes)  # perhaps not the fewest
+        changes = {step: step.change for step in self._all_at_once()}
+        before: list[Change] = []
+        while before != list(changes.values()):  # a smaller change may make another one useless
+            before = list(changes.values())
+            for step in sorted(changes, key=lambda step: -self._costs[step.change.kind]):
+                fewer = [change for each, change in changes.items() if each is not step]
+                if self._trials.starts(fewer):
+                    del changes[step]
+            for step in changes:
+                starts = partial(self._starts_instead, changes, step)
+                changes[step] = step.ladder.smallest(starts) or changes[step]
+        return tuple(changes.values())
+
+    def _starts_instead(self, changes: Mapping[_Step, Change], step: _Step, change: Change) -> bool:
+        """Whether the group starts if a step makes another change."""
+        return self._trials.starts(list({**changes, step: change}.values()))
 
     def _all_at_once(self) -> list[_Step]:
         """The largest change of each ladder; then those for the reasons that are left with them."""
@@ -301,11 +308,6 @@ class _Search:
                 break
             rest = Waiting(plan, self._trials.cluster_with(changes), self._waiting.name)
         return []
-
-    def _starts_between(
-        self, before: Sequence[Change], after: Sequence[Change], change: Change
-    ) -> bool:
-        return self._trials.starts([*before, change, *after])
 
     def _pairs(self, firsts: Sequence[Change]) -> Iterator[tuple[Change, ...]]:
         """Two changes: the second follows from the reasons that are left with the first."""

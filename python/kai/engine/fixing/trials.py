@@ -20,12 +20,17 @@ ended early proves nothing, so its change counts as one that fails."""
 STARTED = frozenset(("placed", "pipelined", "running"))
 
 
+class NoMorePlans(Exception):
+    """All plans that may be made were made."""
+
+
 class Trials:
     """Tries changes for one group; a set of changes is planned once.
 
     All are tried on one copy of the cluster, which is changed and changed back: then a plan costs
     only what differs. `most`: how many plans may be made; `evicted`: pods that
-    the original plan evicts; `than`: as for `starts_in`.
+    the original plan evicts; `than`: as for `starts_in`. Raises NoMorePlans in a call that needs
+    another one.
     """
 
     def __init__(
@@ -43,13 +48,8 @@ class Trials:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all that was proposed was tried to its end."""
-        plans = (plan for plan in self._tried.values() if plan is not None)
-        return not self.is_spent and not any(plan.spent_searches for plan in plans)
-
-    @property
-    def is_spent(self) -> bool:
-        return len(self._tried) >= self._most
+        """Whether all that was tried was tried to its end."""
+        return not any(plan is not None and plan.spent_searches for plan in self._tried.values())
 
     def allow_more(self, plans: int) -> None:
         """Allows so many plans more."""
@@ -62,11 +62,11 @@ class Trials:
 
     def plan_with(self, changes: Sequence[Change]) -> Answer | None:
         """The plan of the cluster with all these changes, made in this order; None if they cannot
-        be made together, or if no more plans may be made."""
+        be made together."""
         key = tuple(change.says for change in changes)
         if key not in self._tried:
-            if self.is_spent:
-                return None
+            if len(self._tried) >= self._most:
+                raise NoMorePlans
             self._tried[key] = self._planned(changes)
         return self._tried[key]
 
