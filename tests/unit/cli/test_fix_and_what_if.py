@@ -68,13 +68,15 @@ def test_no_fix_of_what_was_left_out_but_its_cause(run: Run, racks: Path, tmp_pa
 
 
 def test_without_a_fix_the_reason_is_printed(run: Run, tmp_path: Path) -> None:
-    cluster = kai.Cluster(now=NOW).queue("a").node("n1", gpus=1).pending("a/new", gpus=1, cpus=9999)
+    cluster = (
+        kai.Cluster(now=NOW).queue("a").node("n1", gpus=1).pending("a/new", resources={"x/y": 1})
+    )
     cluster.save(tmp_path / "a.json")
     done = run("plan", tmp_path / "a.json", "--fix", "a/new")
     assert done.status == 1
     first, *rest = done.out.splitlines()
     assert first == "None of the changes that kai can try starts a/new, alone or together."
-    assert rest[0].startswith("  It can never start here: one pod requests 9,999 CPUs")
+    assert rest[0].startswith("  It can never start here: one pod requests 1 of x/y")
 
 
 @pytest.mark.parametrize("cost", ["nan", "inf"])

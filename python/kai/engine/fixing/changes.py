@@ -22,12 +22,16 @@ COSTS: Mapping[str, float] = {
     "queue": 1,
     "claim": 1,
     "selector": 2,
+    "affinity": 2,
     "toleration": 2,
     "topology": 2,
     "minimum": 3,
     "priority": 3,
     "preemptibility": 3,
+    "cpus": 3,
+    "memory": 3,
     "gpus": 4,
+    "resources": 4,
     "uncordon": 4,
     "taint": 4,
     "label": 4,
@@ -119,3 +123,10 @@ def with_labels(manifest: Mapping[str, Any], labels: Mapping[str, str]) -> dict[
     metadata = mapping(manifest.get("metadata"))
     own = {**mapping(metadata.get("labels")), **labels}
     return {**manifest, "metadata": {**metadata, "labels": own}}
+
+
+def with_annotations(manifest: Mapping[str, Any], annotations: Mapping[str, str]) -> dict[str, Any]:
+    """The object with these annotations besides its own."""
+    metadata = mapping(manifest.get("metadata"))
+    own = {**mapping(metadata.get("annotations")), **annotations}
+    return {**manifest, "metadata": {**metadata, "annotations": own}}

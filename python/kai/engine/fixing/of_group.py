@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from kai.api import defaults, keys, times
 from kai.api.kinds import full_name
-from kai.api.reading import at, labels_of, mapping
+from kai.api.reading import at, labels_of, mapping, objects
 from kai.engine import edits, text
 from kai.engine.cluster import Cluster
 from kai.engine.fixing.changes import (
@@ -24,18 +23,13 @@ from kai.engine.fixing.changes import (
     yaml_of,
 )
 from kai.engine.fixing.ladders import Ladder, one, several
-from kai.engine.fixing.waiting import (
-    Manifest,
-    Waiting,
-    containers_with_gpus,
-    whole_gpus,
-    with_gpus,
-)
+from kai.engine.fixing.waiting import Manifest, Waiting
 from kai.engine.places import near
 
 _OF_KUBERNETES = "system-"  # priority classes of the cluster's own pods
 _RESOURCE = "podgroups.scheduling.run.ai"
 _OF_A_CONSTRAINT = ("topology", "requiredTopologyLevel", "preferredTopologyLevel")
+_WITH_REPLICAS = frozenset(("Deployment", "StatefulSet", "ReplicaSet"))
 _WITH_RUN_POLICY = frozenset(("TFJob", "XGBoostJob", "JAXJob", "MPIJob", "PyTorchJob"))
 
 
@@ -52,22 +46,22 @@ def waits(waiting: Waiting) -> Iterator[Ladder]:
 
 def pods(waiting: Waiting) -> Iterator[Ladder]:
     """It has fewer pods than it needs: the scheduling gates of those that exist, or more pods."""
-    if not any(waiting.reasons("not_ready", "no_pods")):
-        return
-    if gated := [pod for pod in waiting.pods if at(pod, "spec", "schedulingGates")]:
-        says = f"remove the scheduling gates of {text.count(len(gated), 'pod')}"
-        yield one(_of_pods(waiting, "pods", says, lambda pod: with_spec(pod, schedulingGates=[])))
-    missing = {
-        str(each["subgroup"] or ""): each["minimum"] - each["exist"]
-        for reason in waiting.reasons("not_ready")
-        for each in reason.facts["pod_sets"]
-        if each["minimum"] > each["exist"]
-    }
+    missing: dict[str, int] = {}
+    needed = 0
+    for reason in waiting.reasons("not_ready"):
+        for each in reason.facts["pod_sets"]:
+            if each["minimum"] > each["exist"]:
+                missing[str(each["subgroup"] or "")] = each["minimum"] - each["exist"]
+            ready = each["exist"] - each["gated"]
+            needed += max(0, min(each["minimum"], each["exist"]) - ready)
+    gated = [pod for pod in waiting.pods if at(pod, "spec", "schedulingGates")]
+    if gated and needed:
+        counts = sorted({min(needed, len(gated)), len(gated)})
+        yield Ladder(counts, partial(_ungated, waiting, gated), unit=1, now=0)
     if waiting.pods and missing:
-        number = text.count(sum(missing.values()), "more pod")
-        names = " of ".join(("", *(each for each in missing if each)))
-        says = f"create {number}{names} of {waiting.owner}"
-        yield one(Change("pods", says, edit=partial(_create, waiting, missing)))
+        yield one(_more_pods(waiting, missing))
+        if gated and needed:
+            yield one(_ungated_and_more(waiting, gated, missing))
 
 
 def minimums(waiting: Waiting) -> Iterator[Ladder]:
@@ -141,30 +135,6 @@ def preemptibilities(waiting: Waiting) -> Iterator[Ladder]:
                 {"metadata": {"labels": {keys.PREEMPTIBILITY_LABEL: value}}},
             )
         )
-
-
-def gpus(waiting: Waiting) -> Iterator[Ladder]:
-    """Fewer GPUs for each pod, or half of one."""
-    each = waiting.each
-    if not each or not waiting.pods or any(whole_gpus(pod) != each for pod in waiting.pods):
-        return
-    frees = {min(math.floor(free), int(each) - 1) for _, free, _ in waiting.nodes}
-    sizes = {min(math.floor(size), int(each) - 1) for _, _, size in waiting.nodes}
-    largest = {math.floor(gpus) for gpus, _ in waiting.plan.situation.capacity}
-    likely = {*frees, *sizes, *(min(size, int(each) - 1) for size in largest), int(each) // 2, 1}
-    values = sorted((value for value in likely if 1 <= value < each), reverse=True)
-
-    def fewer(value: float) -> Change:
-        shown = {"containers": containers_with_gpus(waiting.pods[0], int(value))}
-        says = f"request {text.count(int(value), 'GPU')} for each pod instead of {each}"
-        return _of_pods(
-            waiting, "gpus", says, lambda pod: with_gpus(pod, int(value)), {"spec": shown}
-        )
-
-    if values:
-        yield Ladder(values, fewer, unit=-1, now=int(each))
-    if each == 1:
-        yield one(_half_a_gpu(waiting))
 
 
 def selectors(waiting: Waiting) -> Iterator[Ladder]:
@@ -363,34 +333,6 @@ def _of_pods(
     return Change(kind, says, how, edit=edit, rights=(waiting.right,))
 
 
-def _half_a_gpu(waiting: Waiting) -> Change:
-    annotations = {keys.GPU_FRACTION_ANNOTATION: "0.5"}
-
-    def half(pod: Manifest) -> Manifest:
-        metadata = mapping(pod.get("metadata"))
-        own = {**mapping(metadata.get("annotations")), **annotations}
-        return {**_without_gpus(pod), "metadata": {**metadata, "annotations": own}}
-
-    # KAI refuses a part of a GPU beside whole ones.
-    whole = {"containers": containers_with_gpus(waiting.pods[0], None)}
-    shown = {"metadata": {"annotations": annotations}, "spec": whole}
-    says = "request half a GPU for each pod instead of 1"
-    return _of_pods(waiting, "gpus", says, half, shown)
-
-
-def _without_gpus(pod: Manifest) -> dict[str, Any]:
-    containers = []
-    for container in at(pod, "spec", "containers") or ():
-        resources = {
-            part: {name: value for name, value in amounts.items() if name != keys.NVIDIA_GPU}
-            if part in ("limits", "requests")
-            else amounts
-            for part, amounts in mapping(container.get("resources")).items()
-        }
-        containers.append({**container, "resources": resources})
-    return with_spec(pod, containers=containers)
-
-
 def _selecting(waiting: Waiting, label: str, value: str, other: str | None) -> Change:
     def selecting(pod: Manifest) -> Manifest:
         selector = {**mapping(at(pod, "spec", "nodeSelector"))}
@@ -407,13 +349,112 @@ def _selecting(waiting: Waiting, label: str, value: str, other: str | None) -> C
     return _of_pods(waiting, "selector", says, selecting, shown)
 
 
+def _ungated(waiting: Waiting, gated: list[Manifest], value: float) -> Change:
+    """The first of its pods without their scheduling gates."""
+    chosen = gated[: int(value)]
+    gates = {
+        str(each["name"])
+        for pod in chosen
+        for each in objects(at(pod, "spec", "schedulingGates"))
+        if each.get("name")
+    }
+    names = [full_name(pod) for pod in chosen]
+    short = [name.rpartition("/")[2] for name in names]
+    noun = "gate" if len(gates) == 1 else "gates"
+    body = '[{"op":"remove","path":"/spec/schedulingGates"}]'
+    return Change(
+        "pods",
+        f"remove the scheduling {noun} {text.listing(sorted(gates))} of "
+        f"{text.count(len(chosen), 'pod')}",
+        commands(
+            f"kubectl patch pods {' '.join(short)} -n {waiting.namespace} --type=json -p '{body}'",
+            "# what set a gate usually removes it: see first what it waits for",
+        ),
+        edit=changed("Pod", names, lambda pod: with_spec(pod, schedulingGates=[])),
+        rights=tuple(Right("patch", "Pod", name, waiting.namespace) for name in short),
+    )
+
+
+def _more_pods(waiting: Waiting, missing: Mapping[str, int]) -> Change:
+    """Pods that do not exist yet, by sub-group."""
+    number = sum(missing.values())
+    names = " of ".join(("", *(each for each in missing if each)))
+    return Change(
+        "pods",
+        f"create {text.count(number, 'more pod')}{names} of {waiting.owner}",
+        partial(_how_to_create, waiting, missing),
+        edit=partial(_create, waiting, missing),
+        rights=(waiting.right if waiting.has_owner else _to_create(waiting),),
+    )
+
+
+def _ungated_and_more(
+    waiting: Waiting, gated: list[Manifest], missing: Mapping[str, int]
+) -> Change:
+    """Neither would suffice: new pods have the gates of the others."""
+    more, ungated = _more_pods(waiting, missing), _ungated(waiting, gated, len(gated))
+
+    def edit(cluster: Cluster) -> None:
+        more.edit(cluster)
+        names = cluster._pods_of(waiting.name)
+        changed("Pod", names, lambda pod: with_spec(pod, schedulingGates=[]))(cluster)
+
+    return Change(
+        "pods",
+        f"{more.says}, and {ungated.says} and of the new ones",
+        lambda: (*more.how(), *ungated.how()),
+        edit=edit,
+        rights=(*more.rights, *ungated.rights),
+    )
+
+
+def _to_create(waiting: Waiting) -> Right:
+    return Right("create", "Pod", "", waiting.namespace)
+
+
+def _how_to_create(waiting: Waiting, missing: Mapping[str, int]) -> tuple[str, ...]:
+    """The workload creates its pods; pods without one are created from YAML."""
+    kind, _, name = waiting.owner.partition(" ")
+    short = name.rpartition("/")[2]
+    number = len(waiting.cluster._pods_of(waiting.name)) + sum(missing.values())
+    if waiting.has_owner and len(missing) == 1 and "" in missing:
+        if kind in _WITH_REPLICAS:
+            what = f"{kind.lower()} {short} -n {waiting.namespace}"
+            return (f"kubectl scale {what} --replicas={number}",)
+        if kind == "Job":
+            return (
+                f"kubectl patch job {short} -n {waiting.namespace} --type=merge -p "
+                f'\'{{"spec":{{"parallelism":{number}}}}}\'',
+                "# it needs as many completions; a suspended Job has no pods",
+            )
+    if waiting.has_owner:
+        parts = [f"{more} more{f' of {each}' if each else ''}" for each, more in missing.items()]
+        return (f"# {waiting.owner}: replicas for {text.listing(parts, most=len(parts))}",)
+    lines: list[str] = []
+    for subgroup, more in missing.items():
+        model = edits.pod_like(_model(waiting, subgroup), 0)
+        metadata: dict[str, Any] = {"generateName": f"{short}-", "namespace": waiting.namespace}
+        for part in ("labels", "annotations"):
+            if own := mapping(at(model, "metadata", part)):
+                metadata[part] = dict(own)
+        if subgroup:
+            metadata["labels"] = {**metadata.get("labels", {}), keys.SUBGROUP_LABEL: subgroup}
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": model["spec"]}
+        times = "once" if more == 1 else f"{more} times"
+        lines += yaml_of(body, of=f"to create {times}: kubectl create -f FILE")()
+    return tuple(lines)
+
+
+def _model(waiting: Waiting, subgroup: str) -> Manifest:
+    """One of its pods, of this sub-group if it has any."""
+    of_it = [pod for pod in waiting.pods if labels_of(pod).get(keys.SUBGROUP_LABEL, "") == subgroup]
+    return (of_it or waiting.pods)[-1]
+
+
 def _create(waiting: Waiting, missing: Mapping[str, int], cluster: Cluster) -> None:
     """Adds pods like its own, by sub-group."""
     for subgroup, number in missing.items():
-        of_it = [
-            pod for pod in waiting.pods if labels_of(pod).get(keys.SUBGROUP_LABEL, "") == subgroup
-        ]
-        model = (of_it or waiting.pods)[-1]
+        model = _model(waiting, subgroup)
         names = cluster._all("Pod")
         numbers = edits.new_numbers(full_name(model), names)
         for _ in range(number):

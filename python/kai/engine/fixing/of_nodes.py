@@ -8,12 +8,13 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, quantities
 from kai.api.reading import at, mapping
 from kai.engine import text
 from kai.engine.cluster import Cluster
+from kai.engine.fixing import requests
 from kai.engine.fixing.changes import Change, Right, changed, commands, with_labels, with_spec
-from kai.engine.fixing.ladders import Ladder, one, several
+from kai.engine.fixing.ladders import Ladder, several
 from kai.engine.fixing.waiting import Manifest, Waiting, controller_of, owner_of
 
 _MOST_SETS = 3
@@ -40,16 +41,29 @@ def nodes(waiting: Waiting) -> Iterator[Ladder]:
         sizes.setdefault(size, name)
     for size, like in sorted(sizes.items()):
         each = waiting.each
-        per_node = int(size // each) if each else 1
+        per_node = _pods_of_an_empty_node(waiting, like, size)
         if not per_node:
             continue
         most = math.ceil(waiting.missing / per_node)
         if each:
             least = math.ceil(max(1, waiting.missing - waiting.room) / per_node)
         else:
-            least = max(1, math.ceil(waiting.requested / size)) if size else most
+            least = max(1, math.ceil(waiting.requested / size)) if size else 1
         values = sorted({least, most, 2 * most, 8 * most})
         yield Ladder(values, partial(_added, like), unit=1, now=0)
+
+
+def _pods_of_an_empty_node(waiting: Waiting, name: str, gpus: Fraction) -> int:
+    """How many of its pods fit on such a node by their GPUs, CPUs and memory; at most those that
+    are missing."""
+    allocatable = at(waiting.cluster._existing("Node", name), "status", "allocatable")
+    rooms = [int(gpus // waiting.each)] if waiting.each else []
+    for resource in (keys.CPU, keys.MEMORY):
+        needed = max((requests.total(pod, resource) for pod in waiting.pods), default=Fraction(0))
+        if needed:
+            size = quantities.parse_or_zero(mapping(allocatable).get(resource))
+            rooms.append(max(1, int(size // needed)))
+    return min([*rooms, waiting.missing]) if rooms else 1
 
 
 def uncordoned(waiting: Waiting) -> Iterator[Ladder]:
@@ -68,17 +82,31 @@ def untainted(waiting: Waiting) -> Iterator[Ladder]:
 
 
 def labels(waiting: Waiting) -> Iterator[Ladder]:
-    """A node with the label that its pods select."""
+    """Nodes with the labels that its pods require."""
     for places in waiting.places:
         for obstacles in places.others:
             if [each["cause"] for each in obstacles.causes] != ["node_affinity"]:
                 continue
             unmet = obstacles.causes[0]["unmet"]
-            if any(_describes(each["label"]) for each in unmet):
+            wanted = {each["label"]: _meeting(each) for each in unmet}
+            if not wanted or any(map(_describes, wanted)) or "" in wanted.values():
                 continue
-            if unmet and all(each["operator"] == "In" and each["values"] for each in unmet):
-                pairs = {each["label"]: each["values"][0] for each in unmet}
-                yield one(_labelled(obstacles.first, pairs))
+            names = _alike(waiting, [obstacles.first])
+            counts = sorted({1, min(waiting.missing, len(names)), len(names)})
+            yield Ladder(counts, partial(_labelled, names, wanted), unit=1, now=0)
+
+
+def _meeting(unmet: Mapping[str, Any]) -> str | None:
+    """The value of a label that meets a requirement; None: no label, "": not known."""
+    match unmet["operator"]:
+        case "In":
+            return str(next(iter(unmet["values"]), ""))
+        case "Exists":
+            return "true"
+        case "NotIn" | "DoesNotExist":
+            return None
+        case _:
+            return ""
 
 
 def ends(waiting: Waiting) -> Iterator[Ladder]:
@@ -173,13 +201,20 @@ def _kept_off(waiting: Waiting, cause: str) -> list[str]:
     ]
     if not firsts or cause != "node_unschedulable":
         return list(dict.fromkeys(firsts))
+    return _alike(waiting, firsts)
+
+
+def _alike(waiting: Waiting, firsts: list[str]) -> list[str]:
+    """These nodes and those that differ from one of them only in name."""
     every = waiting.cluster._all("Node")
-    likes = [_labels_but_name(every[name]) for name in firsts if name in every]
-    return [
-        name
-        for name, node in sorted(every.items())
-        if at(node, "spec", "unschedulable") and _labels_but_name(node) in likes
-    ] or firsts
+    likes = [_marks(every[name]) for name in firsts if name in every]
+    return [name for name, node in sorted(every.items()) if _marks(node) in likes] or firsts
+
+
+def _marks(node: Manifest) -> tuple[dict[str, Any], Any, bool]:
+    """Its labels but its name, its taints, and whether it is cordoned."""
+    spec = mapping(node.get("spec"))
+    return _labels_but_name(node), spec.get("taints") or [], bool(spec.get("unschedulable"))
 
 
 def _labels_but_name(node: Manifest) -> dict[str, Any]:
@@ -224,14 +259,29 @@ def _untainted(waiting: Waiting, name: str) -> Change:
     )
 
 
-def _labelled(name: str, pairs: Mapping[str, str]) -> Change:
-    shown = " ".join(f"{label}={value}" for label, value in pairs.items())
+def _labelled(names: list[str], wanted: Mapping[str, str | None], value: float) -> Change:
+    chosen = names[: int(value)]
+    pairs = {label: each for label, each in wanted.items() if each is not None}
+    gone = [label for label in wanted if label not in pairs]
+    given = " ".join(f"{label}={each}" for label, each in pairs.items())
+    nodes = f"{'node' if len(chosen) == 1 else 'nodes'} {text.listing(chosen, most=4)}"
+    if pairs:
+        says = f"label {nodes} with {given}" + (f", without {' '.join(gone)}" if gone else "")
+    else:
+        says = f"remove the {'label' if len(gone) == 1 else 'labels'} {' '.join(gone)} from {nodes}"
+    written = " ".join((*((given,) if given else ()), *(f"{label}-" for label in gone)))
+
+    def edited(node: Manifest) -> Manifest:
+        metadata = mapping(with_labels(node, pairs)["metadata"])
+        left = {name: each for name, each in metadata["labels"].items() if name not in gone}
+        return {**node, "metadata": {**metadata, "labels": left}}
+
     return Change(
         "label",
-        f"label node {name} with {shown}",
-        commands(f"kubectl label nodes {name} --overwrite {shown}"),
-        edit=changed("Node", [name], lambda node: with_labels(node, pairs)),
-        rights=(Right("patch", "Node", name),),
+        says,
+        commands(f"kubectl label nodes {' '.join(chosen)} --overwrite {written}"),
+        edit=changed("Node", chosen, edited),
+        rights=tuple(Right("patch", "Node", name) for name in chosen),
     )
 
 

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from kai.engine.fixing import of_group, of_nodes, of_queues
+from kai.engine.fixing import of_affinity, of_group, of_nodes, of_queues, of_requests
 from kai.engine.fixing.ladders import Ladder
 from kai.engine.fixing.waiting import Waiting
 
 Family = Callable[[Waiting], Iterator[Ladder]]
 
-_ALLOWED_NODES = ("selector", "toleration", "uncordon", "taint", "label")
+_ALLOWED_NODES = ("selector", "affinity", "toleration", "uncordon", "taint", "label")
+_SMALLER = ("gpus", "shares", "profiles", "amounts")
 _ROOM = (
-    "wait", *_ALLOWED_NODES, "minimum", "gpus", "priority", "quota", "weight", "end", "nodes",
+    "wait", *_ALLOWED_NODES, "minimum", *_SMALLER, "priority", "quota", "weight", "end", "nodes",
 )  # fmt: skip
 
 _FAMILIES: Mapping[str, Family] = {
@@ -25,12 +26,16 @@ _FAMILIES: Mapping[str, Family] = {
     "claim": of_group.claims,
     "config_map": of_group.config_maps,
     "selector": of_group.selectors,
+    "affinity": of_affinity.affinities,
     "toleration": of_group.tolerations,
     "topology": of_group.topologies,
     "minimum": of_group.minimums,
     "priority": of_group.priorities,
     "preemptibility": of_group.preemptibilities,
-    "gpus": of_group.gpus,
+    "gpus": of_requests.gpus,
+    "shares": of_requests.shares,
+    "profiles": of_requests.profiles,
+    "amounts": of_requests.amounts,
     "uncordon": of_nodes.uncordoned,
     "taint": of_nodes.untainted,
     "label": of_nodes.labels,
@@ -43,13 +48,13 @@ _FAMILIES: Mapping[str, Family] = {
 }
 
 INTERVENTIONS: Mapping[str, tuple[str, ...]] = {
-    "over_limit": ("limit", "minimum", "gpus", "priority"),
-    "non_preemptible_over_quota": ("preemptibility", "own_quota", "minimum", "gpus"),
+    "over_limit": ("limit", "minimum", *_SMALLER, "priority"),
+    "non_preemptible_over_quota": ("preemptibility", "own_quota", "minimum", *_SMALLER),
     "gang_incomplete": _ROOM,
     "not_enough_gpus": _ROOM,
     "not_enough_resources": _ROOM,
     "no_matching_node": _ROOM,
-    "larger_than_any_node": ("gpus", "selector", "toleration", "uncordon", "label"),
+    "larger_than_any_node": (*_SMALLER, *_ALLOWED_NODES),
     "topology_too_small": ("topology", *_ROOM),
     "config_map_missing": ("config_map",),
     "volume_not_ready": (),
@@ -81,7 +86,7 @@ def ladders(waiting: Waiting, costs: Mapping[str, float]) -> list[tuple[str, Lad
     if waiting.facts.lost:
         names.update(dict.fromkeys(INTERVENTIONS["evicted"]))
     if any(not places.possible for places in waiting.places):
-        names.update(dict.fromkeys((*_ALLOWED_NODES, "gpus")))
+        names.update(dict.fromkeys((*_ALLOWED_NODES, *_SMALLER)))
     found = [(name, ladder) for name in names for ladder in _FAMILIES[name](waiting)]
     return sorted(
         ((name, ladder) for name, ladder in found if ladder.values),

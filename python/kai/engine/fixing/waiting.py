@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kai.api import keys
 from kai.api.kinds import full_name
-from kai.api.reading import at, mapping
+from kai.api.reading import at
 from kai.engine.cluster import Cluster
 from kai.engine.explain import Account
 from kai.engine.fixing.changes import Right
@@ -155,47 +153,3 @@ def controller_of(pod: Manifest) -> str:
             namespace = full_name(pod).rpartition("/")[0]
             return f"{each.get('kind')} {namespace}/{each.get('name')}"
     return ""
-
-
-def whole_gpus(pod: Manifest) -> int:
-    """The whole GPUs that a pod requests, of the first container that has any."""
-    for container in at(pod, "spec", "containers") or ():
-        for part in ("limits", "requests"):
-            amount = at(container, "resources", part, keys.NVIDIA_GPU)
-            if amount not in (None, ""):
-                try:
-                    return math.floor(float(amount))
-                except (TypeError, ValueError):
-                    return 0
-    return 0
-
-
-def with_gpus(pod: Manifest, gpus: int) -> dict[str, Any]:
-    """The pod with another number of GPUs in each container that requests any."""
-    spec = dict(mapping(pod.get("spec")))
-    changed: list[Any] = []
-    for container in spec.get("containers") or ():
-        resources = dict(mapping(container.get("resources")))
-        for part in ("limits", "requests"):
-            amounts = mapping(resources.get(part))
-            if keys.NVIDIA_GPU in amounts:
-                resources[part] = {**amounts, keys.NVIDIA_GPU: str(gpus)}
-        changed.append({**container, "resources": resources} if resources else container)
-    return {**pod, "spec": {**spec, "containers": changed}}
-
-
-def containers_with_gpus(pod: Manifest, gpus: int | None) -> list[dict[str, Any]]:
-    """The parts of its containers that a user edits for another number of GPUs; None: for none.
-    A container has its name, because a patch finds it by that."""
-    shown = []
-    for container in at(pod, "spec", "containers") or ():
-        resources = mapping(container.get("resources"))
-        parts = {
-            part: {keys.NVIDIA_GPU: gpus}
-            for part in ("limits", "requests")
-            if keys.NVIDIA_GPU in mapping(resources.get(part))
-        }
-        if parts:
-            name = {"name": container["name"]} if container.get("name") else {}
-            shown.append({**name, "resources": parts})
-    return shown
