@@ -4,16 +4,24 @@ less nor the fix without one of its changes does. Nearly all groups have one."""
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
+import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
 import generate
 import pytest
 
 import kai
+from kai.engine.fixing import requests
+from kai.engine.fixing.fixes import Fix
 from kai.engine.fixing.trials import starts_in
+
+Pod = dict[str, Any]
 
 SEED = int(os.environ.get("KAI_SEED", "1"))
 CLUSTERS = int(os.environ.get("KAI_CLUSTERS", "3"))  # of each family
@@ -91,3 +99,150 @@ def test_a_smaller_quota_or_limit_does_not_start_it(family: str) -> None:
                 less = cluster.copy().update_queue(queue, **{option: value - 1})
                 said = f"{family} {seed}: {name}: {fix.changes} less one"
                 assert not starts_in(plan_again(less), name, than=than), said
+
+
+# ---- pods that request too much, require labels that no node has, or are missing -----------------
+
+
+def with_requests(pod: Pod, amounts: dict[str, str], part: str = "containers") -> None:
+    for container in pod["spec"][part][:1]:
+        resources = container.setdefault("resources", {})
+        for name, amount in amounts.items():
+            resources.setdefault("requests", {})[name] = amount
+            if name in resources.get("limits", {}):
+                resources["limits"][name] = amount
+
+
+def with_many_cpus(pod: Pod, rng: random.Random) -> None:
+    with_requests(pod, {"cpu": f"{rng.randint(20_000, 200_000)}m"})
+
+
+def with_much_memory(pod: Pod, rng: random.Random) -> None:
+    with_requests(pod, {"memory": f"{rng.randint(200, 2000)}Gi"})
+
+
+def with_a_device_of_a_network(pod: Pod, rng: random.Random) -> None:
+    with_requests(pod, {RDMA: str(rng.randint(3, 9))})
+
+
+def with_a_large_init_container(pod: Pod, rng: random.Random) -> None:
+    pod["spec"]["initContainers"] = [{"name": "prepare"}]
+    with_requests(pod, {"cpu": str(rng.randint(100, 300))}, "initContainers")
+
+
+def with_much_gpu_memory(pod: Pod, rng: random.Random) -> None:
+    without_gpus(pod)["gpu-memory"] = str(rng.randint(30_000, 200_000))
+
+
+def with_parts_of_many_gpus(pod: Pod, rng: random.Random) -> None:
+    annotations = without_gpus(pod)
+    annotations["gpu-fraction"] = rng.choice(("0.5", "0.9"))
+    annotations["gpu-fraction-num-devices"] = str(rng.randint(5, 12))
+
+
+def without_gpus(pod: Pod) -> dict[str, str]:
+    """Removes all requests for GPUs; returns its annotations."""
+    for container in pod["spec"]["containers"]:
+        container["resources"] = {"requests": {"cpu": "1"}}
+    annotations: dict[str, str] = pod["metadata"].setdefault("annotations", {})
+    for key in ("gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"):
+        annotations.pop(key, None)
+    return annotations
+
+
+def with_an_affinity(pod: Pod, rng: random.Random) -> None:
+    unmet = [
+        {"key": "gold", "operator": "Exists"},
+        {"key": "team", "operator": "In", "values": ["none"]},
+        {"key": "kubernetes.io/hostname", "operator": "DoesNotExist"},
+    ]
+    terms = [{"matchExpressions": rng.sample(unmet, k=rng.randint(1, 2))} for _ in range(2)]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    pod["spec"]["affinity"] = {"nodeAffinity": required}
+
+
+def with_a_gate(pod: Pod, rng: random.Random) -> None:
+    pod["spec"]["schedulingGates"] = [{"name": "example.com/quota"}]
+
+
+RDMA = "rdma/ib"
+MUTATIONS: dict[str, tuple[Callable[[Pod, random.Random], None], str]] = {
+    "cpus": (with_many_cpus, "cpus"),
+    "memory": (with_much_memory, "memory"),
+    "rdma": (with_a_device_of_a_network, "resources"),
+    "init": (with_a_large_init_container, "cpus"),
+    "mib": (with_much_gpu_memory, "gpus"),
+    "devices": (with_parts_of_many_gpus, "gpus"),
+    "affinity": (with_an_affinity, "affinity"),
+    "gates": (with_a_gate, "pods"),
+}
+"""By name: what it does to a pod, and the kind of change that undoes it."""
+
+
+def mutated(seed: int, family: str, change: str) -> tuple[kai.Cluster, str] | None:
+    """A random cluster in which all pods of one group without a node are changed."""
+    rng = random.Random(f"{seed} {family} {change}")
+    snapshot = copy.deepcopy(generate.generate(family, seed)["snapshot"])
+    objects = snapshot["rawObjects"]
+    for node in objects["nodes"]:
+        for part in ("allocatable", "capacity"):
+            node["status"].setdefault(part, {})[RDMA] = "4"
+    of_group: dict[str, list[Pod]] = {}
+    for pod in objects["pods"]:
+        if group := pod["metadata"].get("annotations", {}).get("pod-group-name"):
+            of_group.setdefault(f"{pod['metadata']['namespace']}/{group}", []).append(pod)
+    waiting = [
+        name
+        for name, pods in sorted(of_group.items())
+        if not any(pod["spec"].get("nodeName") or "resourceClaims" in pod["spec"] for pod in pods)
+    ]
+    if not waiting:
+        return None
+    name = rng.choice(waiting)
+    same = rng.randint(0, 2**32)
+    for pod in of_group[name]:
+        MUTATIONS[change][0](pod, random.Random(same))
+    return kai.Cluster.from_snapshot(snapshot, now=NOW), name
+
+
+@pytest.mark.parametrize("change", MUTATIONS)
+def test_what_was_changed_is_among_the_fixes(change: str) -> None:
+    kinds: Counter[str] = Counter()
+    for family in FAMILIES:
+        for seed in range(SEED, SEED + CLUSTERS):
+            if (made := mutated(seed, family, change)) is None:
+                continue
+            cluster, name = made
+            plan = kai.Scheduler().plan(cluster)
+            than = places(plan, name)
+            for fix in plan.fix(name):
+                said = f"{family} {seed}: {name}: {fix.changes}"
+                kinds.update(fix.kinds)
+                assert starts_in(plan_again(fix.apply(cluster)), name, than=than), said
+                for left_out in fix._made if len(fix._made) > 1 else ():
+                    less = replace(fix, _made=tuple(e for e in fix._made if e is not left_out))
+                    assert not starts_in(plan_again(less.apply(cluster)), name, than=than), said
+                if more := with_one_unit_more(cluster, name, fix):
+                    assert not starts_in(plan_again(more), name, than=than), said
+    assert kinds[MUTATIONS[change][1]] > 0, kinds
+    print(f"{change}: {dict(kinds)}")
+
+
+def with_one_unit_more(cluster: kai.Cluster, name: str, fix: Fix) -> kai.Cluster | None:
+    """The cluster with the next larger request; None if that is the original request, or for
+    another change."""
+    [words] = [each.split() for each in fix.changes] if len(fix.changes) == 1 else [[""]]
+    resource = {"cpus": "cpu", "memory": "memory", "resources": RDMA}.get(fix.kinds[0])
+    if resource is None or words[0] != "request":
+        return None
+    value = Fraction(words[1].replace(",", ""))
+    unit = next(each for each in (Fraction(1), Fraction(1, 10), Fraction(1, 1000)) if value >= each)
+    scale = {"GiB": 2**30, "MiB": 2**20}.get(words[2], 1)
+    most = (value + unit) * scale
+    changed = cluster.copy()
+    is_less = False
+    for pod in cluster._pods_of(name).values():
+        if requests.total(pod, resource) > most and (less := requests.capped(pod, resource, most)):
+            is_less = True
+            changed.upsert({**less, "kind": "Pod"})
+    return changed if is_less else None

@@ -162,7 +162,7 @@ def _of_affinity(
 
 def _without_labels(waiting: Waiting, unmet: Sequence[Unmet]) -> Change:
     """Without several labels of the node selector."""
-    pairs = {each["label"]: each["values"][0] for each in unmet if each["values"]}
+    pairs = dict(sorted((each["label"], each["values"][0]) for each in unmet if each["values"]))
     shown = {"spec": {"nodeSelector": dict.fromkeys(pairs)}}
 
     def selecting(pod: Manifest) -> Manifest:

@@ -89,12 +89,10 @@ def amounts(waiting: Waiting) -> Iterator[Ladder]:
         now = max((of_pod.total(pod, resource) for pod in waiting.pods), default=Fraction(0))
         if not now:
             continue
-        likely = _likely(waiting, resource)
-        for unit in _units_of(resource):
-            if values := likely(unit, math.ceil(now / unit) - 1):
-                kind = _KINDS.get(resource, "resources")
-                yield _fewer(waiting, kind, resource, values, unit)
-                break
+        likely = _Likely(waiting, resource)
+        unit = likely.unit(now)
+        if values := likely.values(unit, math.ceil(now / unit) - 1):
+            yield _fewer(waiting, _KINDS.get(resource, "resources"), resource, values, unit)
 
 
 def _units_of(resource: str) -> Sequence[Fraction]:
@@ -120,25 +118,6 @@ def _shortages(waiting: Waiting) -> Iterator[Mapping[str, Any]]:
             yield from (each for each in obstacles.causes if each["cause"] == "shortage")
 
 
-def _likely(waiting: Waiting, resource: str) -> Callable[[Fraction, int], list[int]]:
-    """A function of a unit and the largest useful value: with how much for each pod, in units, the
-    group may start, the most first."""
-    sizes = [exact(each["largest"]) for each in _shortages(waiting) if each["resource"] == resource]
-    rooms = _Rooms(waiting, resource, only_possible=not sizes)
-    left = [_left(reason.facts, waiting) for reason in waiting.reasons(*_OF_QUEUES)
-            if reason.facts["resource"] == resource]  # fmt: skip
-
-    def values(unit: Fraction, most: int) -> list[int]:
-        found = {
-            *(math.floor(each / unit) for each in (*sizes, *left)),
-            rooms.largest_in_sizes(unit, most),
-            rooms.largest_free(unit, most),
-        }
-        return sorted({min(value, most) for value in found if min(value, most) >= 1}, reverse=True)
-
-    return values
-
-
 _OF_QUEUES = ("over_limit", "non_preemptible_over_quota")
 
 
@@ -150,23 +129,49 @@ def _left(facts: Mapping[str, Any], waiting: Waiting) -> Fraction:
 
 
 @dataclass(frozen=True)
-class _Rooms:
-    """How much of a resource nodes have for its pods, beside enough GPUs.
-
-    `only_possible`: only the nodes that are large enough for them as they are.
-    """
+class _Likely:
+    """The amounts of a resource with which the group may start: what is free for each of the
+    missing pods beside enough GPUs, what nodes have, and what a queue has left."""
 
     waiting: Waiting
     resource: str
-    only_possible: bool
 
-    def largest_free(self, unit: Fraction, most: int) -> int:
-        """The most for each of the missing pods that is free."""
+    def unit(self, now: Fraction) -> Fraction:
+        """The largest unit in which something is free."""
+        units = _units_of(self.resource)
+        for unit in units:
+            if self._largest_free(unit, math.ceil(now / unit) - 1):
+                return unit
+        return units[0]
+
+    def values(self, unit: Fraction, most: int) -> list[int]:
+        """In units and up to `most`, the largest first."""
+        left = [
+            _left(reason.facts, self.waiting)
+            for reason in self.waiting.reasons(*_OF_QUEUES)
+            if reason.facts["resource"] == self.resource
+        ]
+        found = {
+            *(math.floor(each / unit) for each in (*self._sizes, *left)),
+            self._largest_in_sizes(unit, most),
+            self._largest_free(unit, most),
+        }
+        return sorted({min(value, most) for value in found if min(value, most) >= 1}, reverse=True)
+
+    @cached_property
+    def _sizes(self) -> list[Fraction]:
+        """Of nodes that are too small."""
+        return [
+            exact(each["largest"])
+            for each in _shortages(self.waiting)
+            if each["resource"] == self.resource
+        ]
+
+    def _largest_free(self, unit: Fraction, most: int) -> int:
         rows = [(int(free / unit), pods) for free, pods, _, _ in self._rows]
         return _largest(rows, self.waiting.missing, most)
 
-    def largest_in_sizes(self, unit: Fraction, most: int) -> int:
-        """The same if the nodes were empty."""
+    def _largest_in_sizes(self, unit: Fraction, most: int) -> int:
         rows = [(int(size / unit), pods) for _, _, size, pods in self._rows]
         return _largest(rows, self.waiting.missing, most)
 
@@ -177,7 +182,8 @@ class _Rooms:
             amounts = self._planned()
         else:
             amounts = _held(self.waiting, self.resource)
-        gpus = _gpus(self.waiting, only_possible=self.only_possible)
+        # Nodes that are too small now may do with less.
+        gpus = _gpus(self.waiting, only_possible=not self._sizes)
         rows = []
         for node, (free, size) in amounts.items():
             if node in gpus:
@@ -201,8 +207,10 @@ class _Rooms:
 
 
 def _largest(rows: Iterable[tuple[int, int]], missing: int, most: int) -> int:
-    """The largest amount for each pod with which so many pods fit, or at least one of them; 0:
-    none does. `rows`: how much a node has, and the most pods that it can take otherwise."""
+    """The largest amount for each pod with which so many pods fit; 0: none does.
+
+    `rows`: how much a node has, and the most pods that it can take otherwise.
+    """
     useful = [row for row in rows if row[0] > 0 and row[1] > 0]
 
     def fits(value: int) -> bool:

@@ -1,0 +1,74 @@
+"""Fixes of groups that have too few pods that may be scheduled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from proven import fixes
+
+import kai
+
+
+def group_of_bare_pods(pods: int, **fields: Any) -> kai.Cluster:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=4)
+    cluster.add(
+        "PodGroup",
+        {"metadata": {"name": "new", "namespace": "a"}, "spec": {"queue": "a", "minMember": 3}},
+    )
+    for number in range(pods):
+        metadata = {
+            "name": f"new-{number}",
+            "namespace": "a",
+            "uid": f"uid-{number}",
+            "annotations": {"pod-group-name": "new"},
+        }
+        container = {"name": "m", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+        spec = {"schedulerName": "kai-scheduler", "containers": [container], **fields}
+        pod = {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
+        cluster.add("Pod", pod)
+    return cluster
+
+
+def test_as_many_gates_are_removed_as_the_gang_needs() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=4)
+    cluster.pending("a/new", pods=4, gpus=1, min_member=3, gated=True)
+    fix = fixes(cluster, "a/new")["pods"]
+    assert fix.changes == ("remove the scheduling gate kai.scheduler/example of 3 pods",)
+    assert fix.how[0] == (
+        "kubectl patch pods new-0 new-1 new-2 -n a --type=json -p "
+        '\'[{"op":"remove","path":"/spec/schedulingGates"}]\''
+    )
+    assert [(right.verb, right.kind) for right in fix.rights] == [("patch", "Pod")] * 3
+
+
+def test_gates_are_removed_from_new_pods_too() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=4)
+    cluster.pending("a/new", pods=1, gpus=1, min_member=2, gated=True)
+    fix = fixes(cluster, "a/new")["pods"]
+    assert fix.changes == (
+        "create 1 more pod of Job a/new, and remove the scheduling gate kai.scheduler/example of "
+        "1 pod and of the new ones",
+    )
+
+
+def test_a_job_gets_its_pods_by_its_parallelism() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=4)
+    cluster.pending("a/new", pods=1, gpus=1, min_member=3)
+    assert fixes(cluster, "a/new")["pods"].how[0] == (
+        'kubectl patch job new -n a --type=merge -p \'{"spec":{"parallelism":3}}\''
+    )
+
+
+def test_bare_pods_are_created_from_yaml() -> None:
+    fix = fixes(group_of_bare_pods(1), "a/new")["pods"]
+    assert fix.changes == ("create 2 more pods of PodGroup a/new",)
+    assert fix.how[0] == "# to create 2 times: kubectl create -f FILE"
+    body = yaml.safe_load("\n".join(fix.how))
+    assert body["metadata"] == {
+        "generateName": "new-",
+        "namespace": "a",
+        "annotations": {"pod-group-name": "new"},
+    }
+    assert body["spec"]["containers"][0]["resources"] == {"limits": {"nvidia.com/gpu": "1"}}
+    assert [(right.verb, right.kind) for right in fix.rights] == [("create", "Pod")]
