@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +15,7 @@ from kai.cli.work import PlanArguments, Warner, patiently
 
 if TYPE_CHECKING:
     from kai.engine.fixing.fixes import Fixes
+    from kai.engine.fixing.page import GroupPage
     from kai.engine.plan import Plan
 
 
@@ -23,19 +26,32 @@ def fix(
     arguments: PlanArguments,
     answers: Answers,
     warn: Warner,
-) -> None:
-    """Writes the fixes of one pod group. The status is 1 if it waits and there is none."""
+) -> GroupPage:
+    """Writes the fixes of one pod group; returns its page. The status is 1 if it waits and there is
+    none."""
     if answers.form == "csv":
         raise click.UsageError("-o csv and --fix exclude each other: changes are not a table")
-    found = patiently("trying changes", lambda: plan.fix(name, costs=costs))
-    if arguments.is_live and found:
-        found = marked(found, arguments.kubeconfig, arguments.context)
+    page = patiently("trying changes", lambda: plan.page(name, costs=costs))
+    if arguments.is_live and page.fixes:
+        page = replace(page, fixes=marked(page.fixes, arguments.kubeconfig, arguments.context))
+    found = page.fixes
     if not found and not found.starts_already:
         warn.status = warn.status or ANSWER_IS_NO
     if answers.for_people:
         answers.page.verbatim(found.lines())
     else:
         answers.explain("", {"input": plan.input, "now": plan.now_text, **found.to_dict()})
+    return page
+
+
+def write_html(file: str, pages: Sequence[GroupPage]) -> None:
+    """All pages in one file, for `--html`."""
+    from kai.api import files
+    from kai.api.naming import naming
+    from kai.engine.fixing.page import document
+
+    with naming(f"--html: {file}"):
+        files.write(file, document(pages).encode())
 
 
 def marked(found: Fixes, kubeconfig: str | None, context: str | None) -> Fixes:

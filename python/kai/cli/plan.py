@@ -10,13 +10,14 @@ import click
 
 from kai.cli.adding import flag
 from kai.cli.failures import ANSWER_IS_NO
-from kai.cli.fixing import costs_in, fix
+from kai.cli.fixing import costs_in, fix, write_html
 from kai.cli.output import Answer, Answers
 from kai.cli.what_if import WhatIf, compare, what_if_options
 from kai.cli.work import PlanArguments, Warner, planning_options
 from kai.errors import NotFoundError
 
 if TYPE_CHECKING:
+    from kai.engine.fixing.page import GroupPage
     from kai.engine.fragmentation import Fragmentation
     from kai.engine.plan import Plan
     from kai.engine.text import Table
@@ -67,6 +68,9 @@ To take a snapshot of a running KAI (docs/reference/snapshots.md):
     multiple=True,
     help="With --fix: what a kind of change costs, such as nodes=3; cheap changes come first.",
 )
+@click.option(
+    "--html", metavar="FILE", help="With --fix: also write the reasons and the changes as a page."
+)
 @what_if_options
 @flag(
     "--fragmentation",
@@ -84,6 +88,7 @@ def command(
     explain: str | None,
     to_fix: str | None,
     costs: tuple[str, ...],
+    html: str | None,
     what_if: WhatIf,
     fragmentation: bool,
     scores: str | None,
@@ -119,13 +124,14 @@ def command(
         ("--scores", scores is not None),
         ("--fragmentation", fragmentation),
     ]
-    _check(arguments, chosen, at_start=at_start, costs=bool(costs))
+    _check(arguments, chosen, at_start=at_start, costs=bool(costs), html=html)
     cost_of_kinds = costs_in(costs)
     warn = Warner()
     answers, strict = Answers(arguments.form), arguments.strict
     not_found: NotFoundError | None = None
     found = False
     traced: list[tuple[str | None, Mapping[str, Phase]]] = []
+    pages: list[GroupPage] = []
     for cluster, made in arguments.plans(warn, objects=to_fix is not None or bool(what_if)):
         if trace is not None:
             traced.append((made.input, made.timing))
@@ -135,7 +141,7 @@ def command(
             if explain is not None:
                 _explain(made, explain, answers, warn)
             elif to_fix is not None:
-                fix(made, to_fix, cost_of_kinds, arguments, answers, warn)
+                pages.append(fix(made, to_fix, cost_of_kinds, arguments, answers, warn))
             elif what_if:
                 compare(what_if, cluster, made, answers, warn)
             elif scores is not None:
@@ -149,6 +155,8 @@ def command(
         found = True
     if trace is not None:
         _save_trace(traced, trace)
+    if html is not None and pages:
+        write_html(html, pages)
     if not_found is not None and not found:
         raise not_found
     return warn.status
@@ -169,7 +177,12 @@ def _warn(warn: Warner, plan: Plan, name: str | None, *, is_page: bool, strict: 
 
 
 def _check(
-    arguments: PlanArguments, chosen: list[tuple[str, bool]], *, at_start: bool, costs: bool
+    arguments: PlanArguments,
+    chosen: list[tuple[str, bool]],
+    *,
+    at_start: bool,
+    costs: bool,
+    html: str | None,
 ) -> None:
     """Raises click.UsageError for options that exclude one another."""
     given = [option for option, is_given in chosen if is_given]
@@ -179,6 +192,8 @@ def _check(
         raise click.UsageError("--at-start needs --scores POD")
     if costs and "--fix" not in given:
         raise click.UsageError("--cost needs --fix GROUP")
+    if html is not None and "--fix" not in given:
+        raise click.UsageError("--html needs --fix GROUP")
     if "--fragmentation" in given and arguments.form == "csv":
         raise click.UsageError("-o csv and --fragmentation exclude each other: a row is a decision")
 

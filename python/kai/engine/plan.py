@@ -30,6 +30,7 @@ from kai.errors import InvalidInputError, NotFoundError
 if TYPE_CHECKING:
     from kai.engine.differences import PlanDiff
     from kai.engine.fixing.fixes import Fixes, May
+    from kai.engine.fixing.page import GroupPage
     from kai.engine.scores import Moment, Scores
 
 
@@ -133,6 +134,34 @@ class Plan(Answer):
             raise
         found = fixes_of(self, origin, group, most=most, costs=costs)
         return found if may is None else found.marked(may)
+
+    def page(
+        self,
+        name: str,
+        *,
+        most: int = 5,
+        costs: Mapping[str, float] | None = None,
+        may: May | None = None,
+    ) -> GroupPage:
+        """Why a pod group waits, and the smallest changes that start it, on one page: text, or HTML
+        in a notebook and by `to_html()`.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().queue("a", gpu_limit=1).node("n1", gpus=4)
+        >>> page = kai.Scheduler().plan(cluster.pending("a/x", gpus=2)).page("a/x")
+        >>> page
+        <kai page of a/x: 2 changes>
+        >>> "<h1>a/x waits in queue a.</h1>" in page.to_html()
+        True
+
+        The arguments and errors are those of `fix`.
+        """
+        from kai.engine.fixing.page import GroupPage
+
+        fixes = self.fix(name, most=most, costs=costs, may=may)
+        about = f"Planned at {self.now_text}" + (f" from {self.input}." if self.input else ".")
+        sentences = tuple(line.strip() for line in self.why(name).splitlines())
+        return GroupPage(fixes.group, sentences, fixes, about)
 
     def scores(self, pod: str, *, at: Moment | None = None) -> Scores:
         """Why a pod goes to one node and not to another: the score of each plugin, by node.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -146,7 +145,9 @@ class Fixes(Sequence[Fix]):
         return f"<kai.Fixes: {text.count(len(self), 'change')} for {self.group}>"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        from kai.engine.fixing.page import section
+
+        return section(self)
 
     def marked(self, may: May) -> Fixes:
         """The same; changes that the asker may not make are marked for an operator."""
