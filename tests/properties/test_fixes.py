@@ -221,7 +221,11 @@ def test_what_was_changed_is_among_the_fixes(change: str) -> None:
                 assert starts_in(plan_again(fix.apply(cluster)), name, than=than), said
                 for left_out in fix._made if len(fix._made) > 1 else ():
                     less = replace(fix, _made=tuple(e for e in fix._made if e is not left_out))
-                    assert not starts_in(plan_again(less.apply(cluster)), name, than=than), said
+                    try:
+                        changed = less.apply(cluster)
+                    except kai.NotFoundError:  # of a pod that the other change creates
+                        continue
+                    assert not starts_in(plan_again(changed), name, than=than), said
                 if more := with_one_unit_more(cluster, name, fix):
                     assert not starts_in(plan_again(more), name, than=than), said
     assert kinds[MUTATIONS[change][1]] > 0, kinds

@@ -79,6 +79,26 @@ def test_without_a_fix_the_reason_is_printed(run: Run, tmp_path: Path) -> None:
     assert rest[0].startswith("  It can never start here: one pod requests 1 of x/y")
 
 
+def test_the_reasons_and_the_fixes_of_a_group_are_one_page(
+    run: Run, racks: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    done = run("plan", racks, "--fix", "train", "--html", page)
+    assert done.status == 0
+    html = page.read_text()
+    for sentence in ("vision/train waits in queue vision.", "What would start it"):
+        assert f">{sentence}</h" in html
+    changes = [line[3:] for line in done.out.splitlines() if line[0].isdigit()][1:]
+    assert changes
+    assert all(f"<b>{change}</b>" in html for change in changes)
+
+
+def test_only_the_page_of_one_group_has_fixes(run: Run, racks: Path, tmp_path: Path) -> None:
+    done = run("plan", racks, "--html", tmp_path / "page.html")
+    assert done.status == 2
+    assert "--html needs --fix GROUP" in done.err
+
+
 @pytest.mark.parametrize("cost", ["nan", "inf"])
 def test_a_cost_is_a_number(run: Run, racks: Path, cost: str) -> None:
     done = run("plan", racks, "--fix", "train", "--cost", f"nodes={cost}")

@@ -9,6 +9,7 @@ import pytest
 
 import kai
 from kai.engine import report
+from kai.engine.fixing.fixes import MOST_PLANS
 from kai.sim.workloads import NOW, workload
 
 
@@ -52,6 +53,19 @@ def _a_name(plan: kai.Plan, index: int) -> str:
 def test_the_number_of_python_calls_does_not_grow_with_the_cluster(family: str, page: str) -> None:
     small, large = (planned(f"{family}-{size}") for size in (40, 120))
     assert calls_of(lambda: PAGES[page](large)) <= 1.1 * calls_of(lambda: PAGES[page](small)) + 20
+
+
+@pytest.mark.parametrize("family", ["mixed", "saturated"])
+def test_a_page_with_fixes_makes_as_many_plans_in_a_large_cluster(family: str) -> None:
+    """Planning is what takes time; the page itself depends on its length."""
+    pages = []
+    for size in (40, 120):
+        plan = planned(f"{family}-{size}")
+        pages.append(plan.page(_a_name(plan, 0)))
+    small, large = pages
+    assert max(small.fixes.plans, large.fixes.plans) <= MOST_PLANS
+    calls = [calls_of(page.to_html) for page in pages]
+    assert abs(calls[1] - calls[0]) <= 20 + 40 * abs(len(large.fixes) - len(small.fixes))
 
 
 def test_equal_waiting_groups_of_several_queues_share_a_row() -> None:

@@ -23,6 +23,7 @@ _STYLE = """
 .kai-fix h2 { font-size: 1.1em; margin: 1.6em 0 0.4em; }
 .kai-fix p { max-width: 46em; margin: 0.3em 0; overflow-wrap: anywhere; }
 .kai-fix .soft { color: var(--soft); }
+.kai-fix .about { margin-top: 1.6em; font-size: 0.9em; }
 .kai-fix ol { padding-left: 1.6em; margin: 0; }
 .kai-fix li { padding: 0.6em 0; border-top: 1px solid var(--line); }
 .kai-fix li:first-child { border-top: 0; }
@@ -99,7 +100,7 @@ def _parts(page: GroupPage) -> Iterator[str]:
     if not page.fixes.starts_already:
         yield "<h2>What would start it</h2>"
         yield from _of_fixes(page.fixes, said=page.sentences)
-    yield f'<p class="soft">{escape(page.about)}</p>'
+    yield f'<p class="soft about">{escape(page.about)}</p>'
 
 
 def _of_fixes(fixes: Fixes, said: Iterable[str] = ()) -> Iterator[str]:

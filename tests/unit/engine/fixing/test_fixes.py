@@ -159,7 +159,7 @@ def test_fixes_look_well_in_a_notebook_and_travel() -> None:
     found = plan_of(cluster).fix("a/new")
     assert repr(found) == "<kai.Fixes: 2 changes for a/new>"
     assert repr(found[0]) == "<kai.Fix: request 1 GPU for each pod instead of 2>"
-    assert "<pre>2 changes that each start a/new" in found._repr_html_()
+    assert "<b>Request 1 GPU for each pod instead of 2.</b>" in found._repr_html_()
     assert starts_in(plan_of(copy.deepcopy(found)[0].apply(cluster)), "a/new")
     again = pickle.loads(pickle.dumps(found))
     assert again == found
