@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,6 +29,7 @@ _UNITS_OF_CPUS = (Fraction(1), Fraction(1, 10), Fraction(1, 1000))
 _UNITS_OF_SIZES = (Fraction(2**30), Fraction(2**26), Fraction(2**20))
 _WITHOUT_LADDER = ("gpu", "pods")
 _MOST_PROFILES = 3
+_TINY = 1e-6  # for amounts that are no exact floats
 
 
 def gpus(waiting: Waiting) -> Iterator[Ladder]:
@@ -168,20 +168,17 @@ class _Likely:
         ]
 
     def _largest_free(self, unit: Fraction, most: int) -> int:
-        rows = [(int(free / unit), pods) for free, pods, _, _ in self._rows]
+        rows = [(_units(free, unit), pods) for free, pods, _, _ in self._rows]
         return _largest(rows, self.waiting.missing, most)
 
     def _largest_in_sizes(self, unit: Fraction, most: int) -> int:
-        rows = [(int(size / unit), pods) for _, _, size, pods in self._rows]
+        rows = [(_units(size, unit), pods) for _, _, size, pods in self._rows]
         return _largest(rows, self.waiting.missing, most)
 
     @cached_property
-    def _rows(self) -> list[tuple[Fraction, int, Fraction, int]]:
+    def _rows(self) -> list[tuple[float, int, float, int]]:
         """For each node: what is free, and pods for which GPUs are free; the same when empty."""
-        if self.resource in (keys.CPU, keys.MEMORY):
-            amounts = self._planned()
-        else:
-            amounts = _held(self.waiting, self.resource)
+        amounts = self._amounts
         # Nodes that are too small now may do with less.
         gpus = _gpus(self.waiting, only_possible=not self._sizes)
         rows = []
@@ -190,20 +187,23 @@ class _Likely:
                 rows.append((free, self._pods(gpus[node][0]), size, self._pods(gpus[node][1])))
         return rows
 
-    def _pods(self, gpus: Fraction) -> int:
+    def _pods(self, gpus: float) -> int:
         each = self.waiting.each
-        return int(gpus // each) if each else self.waiting.missing
+        return int(gpus / float(each) + _TINY) if each else self.waiting.missing
 
-    def _planned(self) -> dict[str, tuple[Fraction, Fraction]]:
-        """Free amounts after the plan, and sizes."""
-        is_cpu = self.resource == keys.CPU
-        return {
-            name: (
-                exact(node.free_cpus if is_cpu else node.free_memory),
-                exact(node.cpus if is_cpu else node.memory),
-            )
-            for name, node in self.waiting.plan.nodes.items()
-        }
+    @property
+    def _amounts(self) -> dict[str, tuple[float, float]]:
+        """By node, the amount that the plan leaves free, and the whole."""
+        rooms = self.waiting.situation.rooms
+        if self.resource == keys.CPU:
+            return {row[0]: (row[6], row[5]) for row in rooms}
+        if self.resource == keys.MEMORY:
+            return {row[0]: (row[8], row[7]) for row in rooms}
+        return _held(self.waiting, self.resource)
+
+
+def _units(amount: float, unit: Fraction) -> int:
+    return int(amount / float(unit) + _TINY)
 
 
 def _largest(rows: Iterable[tuple[int, int]], missing: int, most: int) -> int:
@@ -223,32 +223,31 @@ def _largest(rows: Iterable[tuple[int, int]], missing: int, most: int) -> int:
     return low
 
 
-def _gpus(waiting: Waiting, *, only_possible: bool) -> dict[str, tuple[Fraction, Fraction]]:
+def _gpus(waiting: Waiting, *, only_possible: bool) -> dict[str, tuple[float, float]]:
     """By node, free GPUs after the plan and GPUs in all."""
     if only_possible:
-        return {name: (free, size) for name, free, size in waiting.nodes}
-    return {
-        name: (exact(node.free_gpus), exact(node.gpus))
-        for name, node in waiting.plan.nodes.items()
-        if not node.state
-    }
+        return {name: (float(free), float(size)) for name, free, size in waiting.nodes}
+    return {row[0]: (row[2], row[1]) for row in waiting.situation.rooms if not row[9]}
 
 
-def _held(waiting: Waiting, resource: str) -> dict[str, tuple[Fraction, Fraction]]:
+def _held(waiting: Waiting, resource: str) -> dict[str, tuple[float, float]]:
     """By node that has the resource: what the plan leaves free, and the whole."""
     sizes = {
-        name: size
+        name: float(size)
         for name, node in waiting.cluster._all("Node").items()
         if (size := quantities.parse_or_zero(at(node, "status", "allocatable", resource)))
     }
-    places = {name: node_of(pod) for name, pod in waiting.cluster._all("Pod").items()}
+    if not sizes:
+        return {}
+    pods = waiting.cluster._all("Pod")
+    places = {name: node_of(pod) for name, pod in pods.items() if at(pod, "spec", "nodeName")}
     for each in waiting.plan.decisions:
         places[each.pod] = "" if isinstance(each, Evict) else each.node
-    used: Counter[str] = Counter()
+    frees = dict(sizes)
     for name, node in places.items():
         if node in sizes:
-            used[node] += of_pod.total(waiting.cluster._existing("Pod", name), resource)  # type: ignore[assignment]
-    return {node: (size - used[node], size) for node, size in sizes.items()}
+            frees[node] -= float(of_pod.total(pods[name], resource))
+    return {node: (frees[node], size) for node, size in sizes.items()}
 
 
 # ---- parts of GPUs -------------------------------------------------------------------------------
@@ -288,24 +287,24 @@ class _Parts:
     mib: int
 
     @cached_property
-    def free(self) -> list[list[Fraction]]:
+    def free(self) -> list[list[float]]:
         """By node, the free parts of its GPUs; in MiB if the pods request MiB."""
         found = []
         every = self.waiting.cluster._all("Node")
         possible = {name for name, _, _ in self.waiting.nodes}
-        for name, node in self.waiting.plan.nodes.items():
-            if node.state or (possible and name not in possible):
+        for row in self.waiting.situation.rooms:
+            name, free, parts, state = row[0], row[2], row[4], row[9]
+            if state or (possible and name not in possible):
                 continue
             size = _memory_of(every.get(name, {})) if self.mib else 1
-            parts = [*node.free_parts, *[1.0] * int(node.free_gpus)]
-            found.append([exact(part) * size for part in parts])
+            found.append([exact(part) * size for part in (*parts, *[1.0] * int(free))])
         return found
 
     def pods(self, each: Fraction, devices: int) -> int:
         """How many pods with so much of each of so many GPUs fit."""
         if devices == 1:
-            return sum(int(part // each) for parts in self.free for part in parts)
-        return sum(sum(part >= each for part in parts) // devices for parts in self.free)
+            return sum(_units(part, each) for parts in self.free for part in parts)
+        return sum(sum(_units(part, each) > 0 for part in parts) // devices for parts in self.free)
 
     def largest(self, unit: Fraction, most: int) -> int:
         """The largest part, in units, with which the missing pods fit."""
