@@ -335,7 +335,8 @@ class _Search:
                 "searching longer for pods to evict, was too much work."
             )
         first = turn.sentence(self._waiting.situation, self._waiting.group, self._waiting.facts)
-        return f"{none} {first}".strip()
+        more = " ".join(filter(None, (first, first_pods(self._waiting))))
+        return f"{none} {more}".strip()
 
     def _starts_after(self, first: Change, second: Change) -> bool:
         return self._trials.starts([first, second])

@@ -64,6 +64,19 @@ def pods(waiting: Waiting) -> Iterator[Ladder]:
             yield one(_ungated_and_more(waiting, gated, missing))
 
 
+def first_pods(waiting: Waiting) -> str:
+    """What has to be created for a group without pods, in a sentence; "" if it has any. It is no
+    change that can be tried: what the pods request is not known."""
+    if not any(waiting.reasons("no_pods")):
+        return ""
+    name = waiting.name.rpartition("/")[2]
+    pods = text.count(waiting.facts.least, "pod")
+    if waiting.has_owner:
+        return f"Check {waiting.owner}: it has to create {pods}."
+    where = f"in namespace {waiting.namespace} with the annotation"
+    return f"Create {pods} {where} {keys.POD_GROUP_ANNOTATION}: {name}."
+
+
 def minimums(waiting: Waiting) -> Iterator[Ladder]:
     """A smaller gang."""
     spec = mapping(waiting.manifest.get("spec"))

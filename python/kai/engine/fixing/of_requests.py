@@ -297,7 +297,7 @@ class _Parts:
             if state or (possible and name not in possible):
                 continue
             size = _memory_of(every.get(name, {})) if self.mib else 1
-            found.append([exact(part) * size for part in (*parts, *[1.0] * int(free))])
+            found.append([part * size for part in (*parts, *[1.0] * int(free))])
         return found
 
     def pods(self, each: Fraction, devices: int) -> int:
@@ -339,7 +339,7 @@ def _smaller_part(waiting: Waiting, parts: _Parts) -> Iterator[Ladder]:
         if reason.facts["resource"] == "gpu"
     ]
     likely = {parts.largest(unit, now - 1), *(math.floor(each / unit) for each in left)}
-    values = sorted((min(each, now - 1) for each in likely if each >= 1), reverse=True)
+    values = sorted({min(each, now - 1) for each in likely if each >= 1}, reverse=True)
 
     def change(value: float) -> Change:
         wanted = f"{value / 100:g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
-from proven import fixes
+from proven import fixes, plan_of
 
 import kai
 
@@ -72,3 +72,12 @@ def test_bare_pods_are_created_from_yaml() -> None:
     }
     assert body["spec"]["containers"][0]["resources"] == {"limits": {"nvidia.com/gpu": "1"}}
     assert [(right.verb, right.kind) for right in fix.rights] == [("create", "Pod")]
+
+
+def test_a_group_without_pods_has_the_pods_that_it_needs_as_a_sentence() -> None:
+    """What they would request is not known, so that no plan can try it."""
+    found = plan_of(group_of_bare_pods(0)).fix("a/new")
+    assert not found
+    assert found.why_none.endswith(
+        "Create 3 pods in namespace a with the annotation pod-group-name: new."
+    )
