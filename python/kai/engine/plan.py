@@ -154,7 +154,7 @@ class Plan(Answer):
         >>> "<h1>a/x waits in queue a.</h1>" in page.to_html()
         True
 
-        The arguments and errors are those of `fix`.
+        The arguments are those of `fix`. Raises NotFoundError and InvalidInputError as `fix` does.
         """
         from kai.engine.fixing.page import GroupPage
 
