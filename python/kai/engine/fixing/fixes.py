@@ -13,6 +13,7 @@ from kai.engine import text, turn
 from kai.engine.cluster import Cluster
 from kai.engine.fixing.changes import COSTS, Change, Right
 from kai.engine.fixing.ladders import Ladder
+from kai.engine.fixing.of_group import first_pods
 from kai.engine.fixing.proposals import ladders
 from kai.engine.fixing.trials import STARTED, NoMorePlans, Trials, starts_in
 from kai.engine.fixing.waiting import Waiting
@@ -265,7 +266,7 @@ class _Search:
             yield fewest
         if len(fewest) <= 2:
             kinds = {change.kind for change in fewest}
-            for pair in self._pairs([ladder.make(ladder.values[-1]) for ladder in proposed]):
+            for pair in self._pairs(proposed):
                 if {change.kind for change in pair} != kinds:
                     yield pair
 
@@ -284,7 +285,8 @@ class _Search:
             for step in changes:
                 starts = partial(self._starts_instead, changes, step)
                 changes[step] = step.ladder.smallest(starts) or changes[step]
-        return tuple(changes.values())
+        found = tuple(changes.values())
+        return found if self._are_all_needed(found) else ()
 
     def _starts_instead(self, changes: Mapping[_Step, Change], step: _Step, change: Change) -> bool:
         """Whether the group starts if a step makes another change."""
@@ -310,9 +312,10 @@ class _Search:
             rest = Waiting(plan, self._trials.cluster_with(changes), self._waiting.name)
         return []
 
-    def _pairs(self, firsts: Sequence[Change]) -> Iterator[tuple[Change, ...]]:
+    def _pairs(self, proposed: Sequence[Ladder]) -> Iterator[tuple[Change, ...]]:
         """Two changes: the second follows from the reasons that are left with the first."""
-        for first in firsts:
+        for ladder_of_first in proposed:
+            first = ladder_of_first.make(ladder_of_first.values[-1])
             plan = self._trials.plan_with([first])
             if plan is None or self._waiting.name not in plan.pod_groups:
                 continue
@@ -322,8 +325,27 @@ class _Search:
                 if ladder.make(ladder.values[0]).kind == first.kind:
                     continue
                 second = ladder.smallest(partial(self._starts_after, first))
-                if second is not None and not self._trials.starts([second]):
-                    yield first, second
+                if second is None or self._trials.starts([second]):
+                    continue
+                # The first was as large as it gets: a smaller one may do.
+                smaller = ladder_of_first.smallest(partial(self._starts_before, second))
+                pair = (smaller or first, second)
+                if self._are_all_needed(pair):
+                    yield pair
+
+    def _are_all_needed(self, changes: Sequence[Change]) -> bool:
+        """Whether it was proven that the group waits without any one of these changes."""
+        return all(
+            self._fails([*changes[:place], *changes[place + 1 :]]) for place in range(len(changes))
+        )
+
+    def _fails(self, changes: Sequence[Change]) -> bool:
+        """Whether it was proven that these changes do not start the group. A plan whose search
+        ended early proves nothing."""
+        if self._trials.starts(changes):
+            return False
+        plan = self._trials.plan_with(changes)
+        return plan is None or not plan.spent_searches
 
     def _why_none(self, *, is_complete: bool) -> str:
         group = self._waiting.name
@@ -339,6 +361,9 @@ class _Search:
         return f"{none} {more}".strip()
 
     def _starts_after(self, first: Change, second: Change) -> bool:
+        return self._trials.starts([first, second])
+
+    def _starts_before(self, second: Change, first: Change) -> bool:
         return self._trials.starts([first, second])
 
     def _fix(self, changes: tuple[Change, ...]) -> Fix:
