@@ -327,7 +327,11 @@ class _Parts:
 
 
 def _memory_of(node: Manifest) -> int:
-    return whole_number(at(node, "metadata", "labels", keys.GPU_MEMORY_LABEL)) or 0
+    """MiB of one of its GPUs as they count (spec 1 F24): in hundreds, and a large number is in
+    bytes; 0 if that is not known."""
+    labelled = whole_number(at(node, "metadata", "labels", keys.GPU_MEMORY_LABEL)) or 0
+    mib = labelled // 2**20 if labelled >= 2**20 else labelled
+    return max(0, mib // 100 * 100)
 
 
 def _smaller_part(waiting: Waiting, parts: _Parts) -> Iterator[Ladder]:

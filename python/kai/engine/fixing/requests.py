@@ -109,13 +109,8 @@ def _stays(container: Manifest) -> bool:
 
 
 def _own(container: Manifest, resource: str) -> Fraction:
-    """A limit counts where there is no request."""
-    found = [
-        at(container, "resources", part, resource)
-        for part in ("requests", "limits")
-        if at(container, "resources", part, resource) not in (None, "")
-    ]
-    return quantities.parse_or_zero(found[0]) if found else Fraction(0)
+    """The API server writes a request for each limit; a limit alone does not count."""
+    return quantities.parse_or_zero(at(container, "resources", "requests", resource))
 
 
 def _overhead(pod: Manifest, resource: str) -> Fraction:
@@ -134,8 +129,6 @@ def _with(container: Manifest, resource: str, value: Fraction, before: Fraction)
         amounts = mapping(resources.get(part))
         if resource in amounts and not (may_differ and part == "limits"):
             resources[part] = {**amounts, resource: amount}
-    if resource not in mapping(resources.get("requests")):
-        resources["requests"] = {**mapping(resources.get("requests")), resource: amount}
     return {**container, "resources": resources}
 
 

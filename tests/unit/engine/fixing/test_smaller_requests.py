@@ -115,6 +115,13 @@ def test_a_pod_requests_what_is_free(held: Any, wanted: Any, kind: str, change: 
     assert fixes(cluster, "a/new")[kind].changes == (change,)
 
 
+def test_the_memory_of_a_gpu_counts_in_hundreds_of_mib() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=1, gpu_memory_mib=81_559)
+    cluster.running("a/old", gpu_memory_mib=20_000, gpu_groups=["g"], node="n1")
+    fix = fixes(cluster.pending("a/new", gpu_memory_mib=70_000), "a/new")["gpus"]
+    assert fix.changes == ("request 61,500 MiB of a GPU for each pod instead of 70,000",)
+
+
 def test_less_than_one_core_is_requested_in_tenths() -> None:
     cluster = kai.Cluster().queue("a").node("n1", cpus=4).running("a/old", cpus="3.3", node="n1")
     cluster.pending("a/new", cpus=2)
@@ -216,3 +223,32 @@ def test_two_resources_that_lack_are_two_changes_as_small_as_they_can_be() -> No
             "request 4 GPUs for each pod instead of 6",
         )
     ]
+
+
+def test_limits_of_cpus_stay_and_those_of_devices_follow() -> None:
+    amounts = {"cpu": "20", "rdma/ib": "9"}
+    container = {"name": "m", "resources": {"requests": amounts, "limits": {**amounts}}}
+    cluster = nodes().pending("a/new", pod_spec={"containers": [container]})
+    [fix] = plan_of(cluster).fix("a/new")
+    assert fix.kinds == ("cpus", "resources")
+    pod = fix.apply(cluster).objects["pods"][0]
+    assert pod["spec"]["containers"][0]["resources"] == {
+        "requests": {"cpu": "16", "rdma/ib": "8"},
+        "limits": {"cpu": "20", "rdma/ib": "8"},
+    }
+
+
+def test_a_sidecar_keeps_what_it_requests() -> None:
+    def container(name: str, cpus: str, **fields: str) -> dict[str, Any]:
+        return {"name": name, "resources": {"requests": {"cpu": cpus}}, **fields}
+
+    spec: Any = {
+        "containers": [container("main", "10")],
+        "initContainers": [container("log", "4", restartPolicy="Always"), container("get", "14")],
+    }
+    cluster = nodes().pending("a/new", pod_spec=spec)
+    fix = fixes(cluster, "a/new")["cpus"]
+    assert fix.changes == ("request 16 CPUs for each pod instead of 18",)
+    assert yaml.safe_load("\n".join(fix.how))["spec"] == {
+        "initContainers": [{"name": "get", "resources": {"requests": {"cpu": 12}}}]
+    }
