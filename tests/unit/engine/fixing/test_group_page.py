@@ -39,7 +39,7 @@ def test_what_both_parts_say_is_there_once() -> None:
     page = plan_of(cluster).page("a/new")
     for shown in (page.to_html(), str(page)):
         assert shown.count("one pod requests 1 of x/y") == 1
-        assert "No single change or pair of changes that kai can try starts a/new." in shown
+        assert "None of the changes that kai can try starts a/new, alone or together." in shown
 
 
 def test_a_group_that_starts_has_no_changes() -> None:
