@@ -83,23 +83,39 @@ def without_one(fix: kai.Fix) -> Iterator[kai.Fix]:
         yield replace(fix, changes=tuple(change.says for change in made), _made=made)
 
 
-@pytest.mark.parametrize("family", ["fairness", "reclaim", "mixed"])
-def test_a_smaller_quota_or_limit_does_not_start_it(family: str) -> None:
+def smaller(cluster: kai.Cluster, fix: kai.Fix) -> Iterator[kai.Cluster]:
+    """The cluster with each smaller quota or limit, or with fewer new nodes, the largest first."""
+    words = fix.changes[0].split()
+    if fix.kinds == ("nodes",):
+        for count in range(int(words[1]) - 1, 0, -1):
+            yield cluster.copy().add_nodes(count, like=words[-1])
+    elif fix.kinds in (("quota",), ("limit",)) and "GPUs" in fix.changes[0]:
+        what, queue = words[2], words[words.index("queue") + 1]
+        option = {"quota": "deserved_gpus", "limit": "gpu_limit"}[what]
+        now, value = (float(words[at].replace(",", "")) for at in (-3, -1))
+        while (value := value - 1) > now:
+            yield cluster.copy().update_queue(queue, **{option: value})
+
+
+@pytest.mark.parametrize("family", ["fairness", "reclaim", "preempt", "topology", "mixed"])
+def test_the_next_smaller_value_does_not_start_it(family: str) -> None:
+    """All smaller values are tried. Some that are smaller still may start it: starting is not
+    monotone, and an answer is a value, not the least one."""
+    values, with_less = 0, 0
     for seed in range(SEED, SEED + CLUSTERS):
         for cluster, plan, name in waiting(seed, family):
             than = places(plan, name)
-            for fix in plan.fix(name):
-                if fix.kinds not in (("quota",), ("limit",)) or "GPUs" not in fix.changes[0]:
-                    continue
-                words = fix.changes[0].split()
-                what, queue = words[2], words[words.index("queue") + 1]
-                now, value = (float(words[at].replace(",", "")) for at in (-3, -1))
-                if value - 1 <= now:
-                    continue
-                option = {"quota": "deserved_gpus", "limit": "gpu_limit"}[what]
-                less = cluster.copy().update_queue(queue, **{option: value - 1})
-                said = f"{family} {seed}: {name}: {fix.changes} less one"
-                assert not starts_in(plan_again(less), name, than=than), said
+            found = plan.fix(name)
+            # A search that ended early does not show that less would fail.
+            for fix in found if found.is_complete else ():
+                starts = [
+                    starts_in(plan_again(less), name, than=than) for less in smaller(cluster, fix)
+                ]
+                assert not any(starts[:1]), f"{family} {seed}: {name}: {fix.changes} less one"
+                values += 1
+                with_less += any(starts)
+    print(f"{family}: {values} answers, {with_less} of them with a smaller value that does it too")
+    assert with_less * 10 <= values + 10
 
 
 # ---- pods that request too much, require labels that no node has, or are missing -----------------

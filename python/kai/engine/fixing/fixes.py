@@ -209,7 +209,7 @@ def fixes_of(
         return Fixes(group, (), 0, True, why_none, starts_already=True)
     than = waiting.facts.with_places if starts_in(plan, group) else 0
     evicted = plan.situation.counts["evict"]
-    trials = Trials(origin, group, MOST_PLANS, evicted=evicted, than=than)
+    trials = Trials(origin, group, evicted=evicted, than=than)
     return _Search(waiting, trials, {**COSTS, **(costs or {})}).run(most)
 
 
@@ -224,20 +224,24 @@ class _Step:
 class _Search:
     def __init__(self, waiting: Waiting, trials: Trials, costs: Mapping[str, float]) -> None:
         self._waiting, self._trials, self._costs = waiting, trials, costs
+        self._is_complete = True
 
     def run(self, most: int) -> Fixes:
         found: dict[frozenset[str], tuple[Change, ...]] = {}
-        is_complete = True
-        try:
-            for changes in self._sets():
-                found.setdefault(frozenset(change.says for change in changes), changes)
-                if len(found) >= most:
-                    break
-        except NoMorePlans:
-            is_complete = False
+        for search in (self._singles, self._several):
+            self._trials.allow_more(MOST_PLANS)
+            try:
+                for changes in search():
+                    found.setdefault(frozenset(change.says for change in changes), changes)
+                    if len(found) >= most:
+                        break
+            except NoMorePlans:
+                self._is_complete = False
+            if found:
+                break
         group = self._waiting.name
         fixes = tuple(sorted(map(self._fix, found.values()), key=lambda fix: fix.cost))
-        is_complete = is_complete and self._trials.is_complete
+        is_complete = self._is_complete and self._trials.is_complete
         made = Fixes(group, fixes, self._trials.count, is_complete)
         if fixes:
             return made
@@ -248,27 +252,26 @@ class _Search:
         waits_for = tuple(each for each in sentences if each not in why_none)
         return replace(made, why_none=why_none, waits_for=waits_for)
 
-    def _sets(self) -> Iterator[tuple[Change, ...]]:
-        """Sets of changes that start the group: single ones, the cheapest kind first; if there is
-        none, the fewest of all changes for all reasons, and other pairs."""
-        proposed = [ladder for _, ladder in ladders(self._waiting, self._costs)]
-        alone = False
-        for ladder in proposed:
+    def _singles(self) -> Iterator[tuple[Change, ...]]:
+        """Single changes that start the group, the cheapest kind first."""
+        for ladder in self._ladders():
             smallest = ladder.smallest(lambda change: self._trials.starts([change]))
             if smallest is not None:
-                alone = True
                 yield (smallest,)
-        if alone or len(proposed) == 0:
-            return
-        self._trials.allow_more(MOST_PLANS)
+
+    def _several(self) -> Iterator[tuple[Change, ...]]:
+        """The fewest of all changes for all reasons that start the group, and other pairs."""
         fewest = self._fewest()
         if fewest:
             yield fewest
         if len(fewest) <= 2:
             kinds = {change.kind for change in fewest}
-            for pair in self._pairs(proposed):
+            for pair in self._pairs(self._ladders()):
                 if {change.kind for change in pair} != kinds:
                     yield pair
+
+    def _ladders(self) -> list[Ladder]:
+        return [ladder for _, ladder in ladders(self._waiting, self._costs)]
 
     def _fewest(self) -> tuple[Change, ...]:
         """The largest changes for all reasons at once, then without those that it needs not, the

@@ -28,16 +28,13 @@ class Trials:
     """Tries changes for one group; a set of changes is planned once.
 
     All are tried on one copy of the cluster, which is changed and changed back: then a plan costs
-    only what differs. `most`: how many plans may be made; `evicted`: pods that
-    the original plan evicts; `than`: as for `starts_in`. Raises NoMorePlans in a call that needs
-    another one.
+    only what differs. `evicted`: pods that the original plan evicts; `than`: as for `starts_in`.
+    A call that needs more plans than were allowed raises NoMorePlans.
     """
 
-    def __init__(
-        self, origin: Origin, group: str, most: int, *, evicted: int = 0, than: int = 0
-    ) -> None:
+    def __init__(self, origin: Origin, group: str, *, evicted: int = 0, than: int = 0) -> None:
         self._cluster, self._group = origin.cluster, group
-        self._most, self._than = most, than
+        self._most, self._than = 0, than
         self._plan = origin.afresh(MOST_SCENARIOS + 2 * evicted)
         self._trial = origin.cluster.copy()
         self._tried: dict[tuple[str, ...], Answer | None] = {}
