@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -258,6 +259,21 @@ def claims(waiting: Waiting) -> Iterator[Ladder]:
                 yield one(_labelled_claim(waiting, full))
 
 
+def sub_groups(waiting: Waiting) -> Iterator[Ladder]:
+    """The sub-group that pods meant, if their group has none of this name: the likeliest first."""
+    names = [str(each.get("name")) for each in objects(at(waiting.manifest, "spec", "subGroups"))]
+    for reason in waiting.reasons("subgroup_does_not_exist"):
+        wrong = str(reason.facts["subgroup"])
+        pods = [
+            full_name(pod)
+            for pod in waiting.pods
+            if labels_of(pod).get(keys.SUBGROUP_LABEL) == wrong
+        ]
+        likely = dict.fromkeys((*difflib.get_close_matches(wrong, names, n=3, cutoff=0), *names))
+        if pods and likely:
+            yield several([_in_sub_group(waiting, pods, wrong, name) for name in likely])
+
+
 def config_maps(waiting: Waiting) -> Iterator[Ladder]:
     """ConfigMaps that its containers need and that do not exist."""
     for reason in waiting.reasons("config_map_missing"):
@@ -360,6 +376,20 @@ def _selecting(waiting: Waiting, label: str, value: str, other: str | None) -> C
         says = f"select {label}={other} instead of {value} in {waiting.owner}"
     shown = {"spec": {"nodeSelector": {label: other}}}
     return _of_pods(waiting, "selector", says, selecting, shown)
+
+
+def _in_sub_group(waiting: Waiting, pods: list[str], wrong: str, name: str) -> Change:
+    short = [pod.rpartition("/")[2] for pod in pods]
+    label = f"{keys.SUBGROUP_LABEL}={name}"
+    return Change(
+        "pods",
+        f"put {text.count(len(pods), 'pod')} into sub-group {name} instead of {wrong}",
+        commands(
+            f"kubectl label pods {' '.join(short)} -n {waiting.namespace} {label} --overwrite"
+        ),
+        edit=changed("Pod", pods, lambda pod: with_labels(pod, {keys.SUBGROUP_LABEL: name})),
+        rights=tuple(Right("patch", "Pod", each, waiting.namespace) for each in short),
+    )
 
 
 def _ungated(waiting: Waiting, gated: list[Manifest], value: float) -> Change:

@@ -8,6 +8,7 @@ import yaml
 from proven import fixes, plan_of
 
 import kai
+from kai.api import keys
 
 
 def group_of_bare_pods(pods: int, **fields: Any) -> kai.Cluster:
@@ -80,4 +81,20 @@ def test_a_group_without_pods_has_the_pods_that_it_needs_as_a_sentence() -> None
     assert not found
     assert found.why_none.endswith(
         "Create 3 pods in namespace a with the annotation pod-group-name: new."
+    )
+
+
+def test_a_misspelt_sub_group_is_named() -> None:
+    cluster = group_of_bare_pods(1)
+    parts = [{"name": name, "minMember": 1} for name in ("leader", "workers")]
+    group = {"metadata": {"name": "new", "namespace": "a"}}
+    cluster.upsert({**group, "kind": "PodGroup", "spec": {"queue": "a", "subGroups": parts}})
+    [pod] = cluster.objects["pods"]
+    for name, part in (("first", "leader"), ("new-0", "worker")):
+        metadata = {**pod["metadata"], "name": name, "labels": {keys.SUBGROUP_LABEL: part}}
+        cluster.upsert({**pod, "kind": "Pod", "metadata": metadata})
+    fix = plan_of(cluster).fix("a/new")[0]
+    assert fix.changes == ("put 1 pod into sub-group workers instead of worker",)
+    assert fix.how == (
+        "kubectl label pods new-0 -n a kai.scheduler/subgroup-name=workers --overwrite",
     )
