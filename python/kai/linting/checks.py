@@ -63,14 +63,23 @@ def lint(
         each.inside(objects[index][0], groups.name_of(objects[index][1]))
         for index, each in duplicates.check([value for _, value in objects])
     ]
-    return found
+    said: set[str] = set()
+    return [each for each in found if not was_said(each, said)]
+
+
+def was_said(finding: Finding, said: set[str]) -> bool:
+    """Whether this is about a queue that many pods use, and was said before; `said` remembers."""
+    if finding.code != "queue-without-parent":
+        return False
+    before = len(said)
+    said.add(finding.message)
+    return len(said) == before
 
 
 def _known_queues(
     objects: Iterable[Mapping[str, Any]], given: Iterable[Mapping[str, Any]] | None
 ) -> Queues:
-    beside = [each for each in objects if each.get("kind") == "Queue"]
-    return Queues.of([*(given or ()), *beside], complete=given is not None)
+    return Queues.of(given, [each for each in objects if each.get("kind") == "Queue"])
 
 
 def objects_in(value: Any, prefix: Path = ()) -> Iterator[tuple[Path, Mapping[str, Any]]]:
