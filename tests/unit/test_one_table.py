@@ -65,7 +65,8 @@ NODE = {
 
 
 def job_of(manifest: dict[str, Any]) -> dict[str, Any]:
-    template = {"metadata": manifest["metadata"], "spec": manifest["spec"]}
+    spec = {"restartPolicy": "Never", **manifest["spec"]}
+    template = {"metadata": manifest["metadata"], "spec": spec}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kai import admission
-from kai.admission import fields, gpus, keys_of, pod_groups, shape
+from kai.admission import fields, gpus, keys_of, pod_groups, schema, shape
 from kai.admission.finding import Finding, Path, dotted, refusal
 from kai.admission.pods import Pod, pods_in
 from kai.admission.queue_tree import Queues, check_queue_object
@@ -182,6 +182,8 @@ def check(
     if not any(each.refused for each in found):
         known_values = templates.filled(manifest)
         found += reader.check(known_values, pods_in(known_values))
+    if "kind" in manifest:
+        found = _with_schema(found, list(schema.of_manifest(manifest, pods_in(manifest))))
     found = list(templates.without_unfilled(found, manifest))
     if manifest is not written:
         found = list(templates.about_defaults(found, written))
@@ -189,6 +191,22 @@ def check(
     if not name and any(isinstance(step, str) and step != "items" for step in prefix):
         found = [replace(each, path=dotted((*prefix, *each.at))) for each in found]
     return [each.inside(prefix, name) for each in found]
+
+
+def _with_schema(found: Iterable[Finding], more: Iterable[Finding]) -> list[Finding]:
+    """With the findings of the schema, one for each value: other checks know more about a value,
+    except the reader of plans, which does not know what to write instead."""
+    fixes = {each.at: each.fix for each in more}
+    found = [
+        replace(each, fix=fixes[each.at])
+        if each.code == "value-refused" and each.at in fixes
+        else each
+        for each in found
+    ]
+    said = [each.at for each in found if each.severity == "error" and each.at]
+    return found + [
+        each for each in more if not any(at[: len(each.at)] == each.at[: len(at)] for at in said)
+    ]
 
 
 def _refused_as_a_whole(manifest: Mapping[str, Any]) -> Iterator[Finding]:
