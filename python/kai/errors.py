@@ -17,6 +17,23 @@ class KaiError(Exception):
     InvalidInputError
     """
 
+    def __str__(self) -> str:
+        """The sentence, on one line: names in it come from files and may have line breaks."""
+        return on_one_line(super().__str__())
+
+
+def on_one_line(text: str) -> str:
+    """The text with escapes such as ``\\u202e`` for invisible characters.
+
+    >>> on_one_line("a\\nb")
+    'a\\\\nb'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
+
 
 class InvalidInputError(KaiError, ValueError):
     """An input, such as a cluster or a time, cannot be read.

@@ -4,6 +4,7 @@ import inspect
 
 import pytest
 
+import kai
 from kai import errors
 
 
@@ -24,6 +25,21 @@ def test_each_error_is_also_a_built_in_exception(
 ) -> None:
     assert issubclass(error, errors.KaiError)
     assert issubclass(error, builtin)
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\r\nb", "a\u2028b"])
+def test_an_error_with_a_line_break_in_a_given_name_is_one_line(name: str) -> None:
+    cluster = kai.Cluster().queue("v").node("n1", gpus=1)
+    for call in (
+        lambda: kai.load(name),
+        lambda: kai.Side(config=name) and kai.compare(None, None, workload=name),
+        lambda: cluster.update_queue("v", gpu_limit=name),
+        lambda: cluster.drain(name),
+        lambda: kai.sweep({name: [1]}, "missing.yaml"),
+    ):
+        with pytest.raises(errors.KaiError) as raised:
+            call()
+        assert len(str(raised.value).splitlines()) == 1
 
 
 def test_each_docstring_names_the_calls_that_raise_it() -> None:

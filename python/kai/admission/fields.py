@@ -8,15 +8,14 @@ is reported only if it resembles a known one.
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from kai.admission import keys_of, misspelt
 from kai.admission.finding import Finding, Path, warning
 from kai.admission.pods import Pod
-from kai.api import documents, kinds
+from kai.admission.schema import is_kubernetes, kubernetes
+from kai.api import kinds
 from kai.api.nearest import did_you_mean
 from kai.api.reading import at, mapping, text
 
@@ -182,7 +181,7 @@ def of_manifest(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Fi
     group = kinds.known(kind).group
     if isinstance(version, str) and kinds.group_of(version) != group:
         return
-    if kind in kubernetes() and kind not in SPECS:  # Kubernetes has a PodGroup, too
+    if is_kubernetes(kind, group):
         yield from _typed(kind, manifest, kind, ())
         return
     if kind in SPECS:
@@ -211,19 +210,6 @@ def of_pod_spec(spec: object, where: Path = ("spec",)) -> Iterator[Finding]:
     yield from _typed("Pod", spec, "PodSpec", where)
 
 
-@cache
-def kubernetes() -> Mapping[str, Mapping[str, str]]:
-    """The fields of each Kubernetes type, with their types; "": a type without fields."""
-    folder = os.path.dirname(kinds.__file__)  # importing pathlib takes 5 ms
-    with open(os.path.join(folder, "kubernetes_fields.txt"), "rb") as file:
-        written = documents.decode(file.read())
-    table = {}
-    for line in written.splitlines()[1:]:
-        name, *fields = line.split()
-        table[name] = {field: kind for field, _, kind in (each.partition(":") for each in fields)}
-    return table
-
-
 def _typed(kind: str, value: object, name: str, where: Path) -> Iterator[Finding]:
     known = kubernetes()[name]
     for index, each in enumerate(value) if isinstance(value, list) else ((None, value),):
@@ -233,8 +219,17 @@ def _typed(kind: str, value: object, name: str, where: Path) -> Iterator[Finding
         for field, inner in each.items():
             if field not in known:
                 yield _unknown(kind, field, known, here)
-            elif known[field]:
-                yield from _typed(kind, inner, known[field], (*here, field))
+            elif below := known[field].type:
+                yield from _members(kind, inner, known[field].many, below, (*here, field))
+
+
+def _members(kind: str, value: object, many: str, name: str, where: Path) -> Iterator[Finding]:
+    """The same for a field: one object, a list of them, or objects by name."""
+    if many != "{}":
+        yield from _typed(kind, value, name, where)
+        return
+    for key, each in mapping(value).items():
+        yield from _typed(kind, each, name, (*where, key))
 
 
 def _nearly(kind: str, value: object, known: Fields, where: Path) -> Iterator[Finding]:

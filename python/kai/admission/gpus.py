@@ -13,6 +13,7 @@ from kai.admission import answers, misspelt, shape
 from kai.admission.finding import Edit, Finding, Path, error, refusal, warning
 from kai.admission.pods import Container, Pod, amounts, environment, place_of
 from kai.api import keys, quantities, rules
+from kai.api.numerals import literal
 from kai.api.reading import at, mapping
 from kai.api.rules import is_gpu_resource
 
@@ -186,7 +187,7 @@ def _nvfractions(pod: Pod, values: dict[str, str]) -> Iterator[Finding]:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)
+    return literal(value) if isinstance(value, float) else str(value)
 
 
 def _fraction(value: str, where: Path) -> Iterator[Finding]:
@@ -313,10 +314,11 @@ def _beside_whole_gpus(pod: Pod, answer: str) -> Iterator[Finding]:
                     else "KAI uses only one of them"
                 )
                 owner = f"container {container.name}" if container.name else "a container"
+                requested = literal(amount) if isinstance(amount, float) else amount
                 found = error(
                     "whole-gpu-beside-fraction",
                     place_of(container, part, name),
-                    f"{owner} requests {name}: {amount} in addition to a part of a GPU: {what}"
+                    f"{owner} requests {name}: {requested} in addition to a part of a GPU: {what}"
                     + (", even for 0" if str(amount) == "0" else ""),
                     "remove it, or remove the part of a GPU",
                 )

@@ -23,14 +23,22 @@ def name_refusals(manifest: Mapping[str, Any]) -> Iterator[Finding]:
     member, given = ("name", name) if name else ("generateName", start)
     # The API server adds letters and digits to a generateName.
     whole = given if name else f"{given[:-1]}x" if given.endswith("-") else given
-    if given and (problem := problem_of_name(whole)):
+    is_label = kind in _WITHOUT_DOTS
+    problem_of, most = (
+        (problem_of_label, LONGEST_LABEL) if is_label else (problem_of_name, LONGEST_NAME)
+    )
+    if given and (problem := problem_of(whole)):
         shown = problem.replace(f'"{whole}"', f'"{given}"')
-        fix = f"write a name of up to {LONGEST_NAME} characters, such as train-1"
+        fix = f"write a name of up to {most} characters, such as train-1"
         yield refusal("name-refused", ("metadata", member), shown, fix)
     space = text(metadata.get("namespace"))
     if space and kind not in kinds.CLUSTER_SCOPED and (problem := problem_of_label(space)):
         fix = f"write a name of up to {LONGEST_LABEL} characters, such as team-a"
         yield refusal("name-refused", ("metadata", "namespace"), problem, fix)
+
+
+_WITHOUT_DOTS = ("Namespace", "StatefulSet")
+"""Kinds with names that are a part of other names, such as those of hosts."""
 
 
 def without_name(manifest: Mapping[str, Any]) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from kai.admission import queues
 from kai.admission.finding import Finding, Path, error, refusal, warning
 from kai.admission.trees import ancestors, is_own_ancestor
 from kai.api import defaults, keys, kinds
+from kai.api.numerals import numeral
 from kai.api.reading import at, mapping, text
 
 
@@ -17,7 +18,8 @@ from kai.api.reading import at, mapping, text
 class Queues:
     """The known queues of a cluster. complete: there are no others. given: not only those of `kai
     install`, which a cluster has anyway; otherwise any name may be that of a queue. without_quota:
-    the resources for which a queue has no quota. limits: of the given queues, by resource.
+    the resources for which a queue has no quota. limits: of the given queues, by resource. checked:
+    the queues whose own objects are checked.
     """
 
     parents: Mapping[str, str | None]
@@ -25,10 +27,16 @@ class Queues:
     given: bool = True
     without_quota: Mapping[str, frozenset[str]] = field(default_factory=dict)
     limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    checked: frozenset[str] = frozenset()
 
     @staticmethod
-    def of(manifests: Iterable[Mapping[str, Any]], *, complete: bool) -> Queues:
-        given = [each for each in manifests if _is_queue(each)]
+    def of(
+        manifests: Iterable[Mapping[str, Any]] | None, checked: Iterable[Mapping[str, Any]]
+    ) -> Queues:
+        """manifests: all queues of the cluster, if they are given. checked: those of the input."""
+        complete = manifests is not None
+        checked = [each for each in checked if _is_queue(each)]
+        given = [*(each for each in manifests or () if _is_queue(each)), *checked]
         found = _parents(given)
         beside = [] if complete else defaults.queues()
         installed = _parents(beside)
@@ -49,7 +57,8 @@ class Queues:
             }
             for each in given
         }
-        return Queues(installed | found, complete, bool(found), without, limits)
+        names = frozenset(_parents(checked))
+        return Queues(installed | found, complete, bool(found), without, limits, names)
 
     def lacks_default(self) -> bool:
         """Whether queues are given, and the one for pods that name none is not among them."""
@@ -79,7 +88,7 @@ class Queues:
                 f"queue {name} has child queues: KAI places no pods of such a queue",
                 "write one of its leaf queues: " + ", ".join(self._leaves_below(name)),
             )
-        elif self.parents[name] is None:
+        elif self.parents[name] is None and name not in self.checked:
             yield warning(
                 "queue-without-parent", where, _no_parent(name), "give the queue a parent"
             )
@@ -140,9 +149,9 @@ def _above_parents(queue: Mapping[str, Any], name: str, known: Queues) -> Iterat
                 yield warning(
                     "queue-quota-above-limit",
                     ("spec", "resources", resource, "quota"),
-                    f"the quota is {quota}, above the limit {limit} of queue {above}, its ancestor:"
-                    " the queue never gets its quota",
-                    f"write a quota of at most {limit}, or a larger limit of {above}",
+                    f"the quota is {numeral(quota)}, above the limit {numeral(limit)} of queue"
+                    f" {above}, its ancestor: the queue never gets its quota",
+                    f"write a quota of at most {numeral(limit)}, or a larger limit of {above}",
                 )
                 break
 

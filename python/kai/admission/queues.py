@@ -14,6 +14,7 @@ from kai.admission import answers
 from kai.admission.finding import Finding, Path, error, refusal, warning
 from kai.admission.shape import no_text
 from kai.api import quantities, rules
+from kai.api.numerals import numeral, rounded
 from kai.api.reading import at, mapping
 
 RESOURCES = ("cpu", "gpu", "memory")
@@ -95,7 +96,7 @@ def _amount(resource: str, amount: str, value: object, where: Path) -> Iterator[
 
 def _found(value: object) -> str:
     if isinstance(value, float):
-        return str(value)
+        return numeral(value)
     kinds = ((bool, "a boolean"), (int, "a number"), (str, "a string"), (list, "an array"))
     return next((name for kind, name in kinds if isinstance(value, kind)), "an object")
 
@@ -120,7 +121,7 @@ def _number(value: object, resource: str = "") -> str:
             return "write a number, without quotes"
         return f"write {_UNLIMITED}, without quotes, for no limit"
     hint = f": the unit is {unit}" if unit else ""
-    return f"write {float(exact):.6g}, without quotes{hint}"
+    return f"write {rounded(float(exact))}, without quotes{hint}"
 
 
 # ---- amounts that the API server accepts ---------------------------------------------------------
@@ -136,10 +137,10 @@ def doubts(queue: Mapping[str, Any]) -> Iterator[Finding]:
         for name, value in amounts.items():
             if value >= 0 or (value == _UNLIMITED and name != "overQuotaWeight"):
                 continue
-            message = f"{name} is {value}: below 0, only -1 has a meaning"
+            message = f"{name} is {numeral(value)}: below 0, only -1 has a meaning"
             fix = "write -1 for no limit"
             if name == "overQuotaWeight":
-                message = f"{name} is {value}, below 0"
+                message = f"{name} is {numeral(value)}, below 0"
                 fix = "write 0 for no part of what other queues do not use, or a weight above 0"
             yield warning("queue-quantity", (*where, name), message, fix)
         quota, limit = amounts.get("quota", 0), amounts.get("limit", 0)
@@ -147,8 +148,9 @@ def doubts(queue: Mapping[str, Any]) -> Iterator[Finding]:
             yield error(
                 "queue-quota-above-limit",
                 (*where, "quota"),
-                f"the quota is {quota}, above the limit {limit}: the queue never gets its quota",
-                f"write a quota of at most {limit}, or a larger limit",
+                f"the quota is {numeral(quota)}, above the limit {numeral(limit)}: the queue never"
+                " gets its quota",
+                f"write a quota of at most {numeral(limit)}, or a larger limit",
             )
         elif resource in _UNITS:
             yield from _unit(resource, amounts, where, has_gpus=_has_gpus(queue))
@@ -174,16 +176,17 @@ def _unit(
         value = amounts.get(name, 0)
         if has_gpus and 0 < value < _LEAST:
             is_cpu = resource == "cpu"
-            means = f"{value / 1000:g} cores" if is_cpu else f"{value:g} MB"
-            meant = f"{value * 1000:.6g} for {value:g} {'cores' if is_cpu else 'GB'}"
+            means = f"{rounded(value / 1000)} cores" if is_cpu else f"{numeral(value)} MB"
+            meant = f"{rounded(value * 1000)} for {numeral(value)} {'cores' if is_cpu else 'GB'}"
         elif resource == "memory" and value > _MOST_MB:
-            means, meant = f"{value:g} MB", f"{value / 10**6:.6g} for {value:g} bytes"
+            means = f"{numeral(value)} MB"
+            meant = f"{rounded(value / 10**6)} for {numeral(value)} bytes"
         else:
             continue
         yield warning(
             "queue-unit",
             (*where, name),
-            f"{name} is {value:g}, which is {means}: the unit is {unit}",
+            f"{name} is {numeral(value)}, which is {means}: the unit is {unit}",
             f"write {meant}",
         )
         return

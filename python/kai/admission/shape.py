@@ -12,6 +12,7 @@ from kai.admission import misspelt
 from kai.admission.finding import Edit, Finding, Path, dotted, refusal
 from kai.admission.pods import Container, Pod, place_of
 from kai.api import keys, quantities
+from kai.api.numerals import literal
 from kai.api.reading import mapping
 from kai.api.rules import decimal_text, is_gpu_resource, written
 
@@ -31,7 +32,7 @@ def check_texts(metadata: Mapping[str, Any], where: Path) -> Iterator[Finding]:
 def no_text(value: object, where: Path, what: str) -> Finding:
     """The finding about a value that should be a string."""
     if isinstance(value, (bool, int, float)):
-        quoted = str(value).lower() if isinstance(value, bool) else str(value)
+        quoted = str(value).lower() if isinstance(value, bool) else literal(value)
         fix, edit = f'write "{quoted}", in quotes', Edit("quote", where)
     else:
         fix, edit = "write a string", None
@@ -103,7 +104,8 @@ def _whole(name: str, amount: str | float, where: Path, annotations_at: Path) ->
     exact = quantities.parse(amount)
     if exact.denominator == 1:
         return
-    message = f'quantity "{amount}" is not a whole number of devices'
+    given = amount if isinstance(amount, str) else literal(amount)
+    message = f'quantity "{given}" is not a whole number of devices'
     fix = f"write a whole number, such as {math.ceil(exact)}"
     if name == keys.NVIDIA_GPU:
         message += f"; for a part of a GPU use the annotation {keys.GPU_FRACTION_ANNOTATION}"

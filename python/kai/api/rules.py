@@ -11,6 +11,7 @@ from typing import Any
 from kai.api import keys, quantities
 from kai.api.names import problem_of_label, problem_of_name
 from kai.api.nearest import did_you_mean
+from kai.api.numerals import literal
 from kai.errors import InvalidRequestError
 
 MIB = 1024 * 1024
@@ -86,7 +87,7 @@ def mapping(name: str, value: object) -> Mapping[Any, Any]:
 
 def shown(value: object) -> str:
     """The value for a sentence; long values are cut."""
-    text = repr(value)
+    text = literal(value) if isinstance(value, float) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -9,11 +9,9 @@ a\\x1b[31m\\nb\\u202ec
 
 from __future__ import annotations
 
+from kai.errors import on_one_line
+
 
 def visible(text: str) -> str:
     """The text on one line, with escapes such as ``\\u202e`` for invisible characters."""
-    if text.isprintable():
-        return text
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
-    )
+    return on_one_line(text)

@@ -10,12 +10,14 @@ from kai.cli.adding import flag
 from kai.cli.failures import ANSWER_IS_NO, DONE
 from kai.cli.output import json_options
 from kai.cli.virtual import FORMATS, columns_option, life, life_options, seconds, workload
+from kai.cli.what_if import WhatIf, change_options
 from kai.cli.work import as_kai_option, policy_option
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from kai.cli.work import Warner
     from kai.sim.comparing import Comparison, Side
+    from kai.sim.workload import Workload
 
 DEFAULT = "default"  # the name of KAI's configuration, in place of a file
 
@@ -28,14 +30,15 @@ Examples:
   kai compare default mine.yaml --workload jobs.yaml --html page.html
   kai compare default default --workload w.yaml --variant-cluster bigger.yaml
   kai compare default default --workload w.yaml --variant-policy mine.py
+  kai compare --workload jobs.csv --add-nodes 10 --like node-3
   kai compare a.yaml b.yaml --workload w.yaml --vary weeks,failures
   kai compare a.yaml b.yaml --workload w.yaml --primary waiting_p95_s
   kai compare a.yaml b.yaml --workload w.yaml --metric 'waiting_mean_s[vision]'
   kai compare a.yaml b.yaml --workload w.yaml --json | jq .verdict
 """,
 )
-@click.argument("base", metavar="BASE")
-@click.argument("variant", metavar="VARIANT")
+@click.argument("base", metavar="[BASE]", default=DEFAULT)
+@click.argument("variant", metavar="[VARIANT]", required=False)
 @click.option("--workload", metavar="FILE", required=True, help="A trace or a YAML file.")
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), help="Format of the workload [detected]."
@@ -53,6 +56,7 @@ Examples:
 @click.option("--cluster", metavar="FILE", help="Nodes and queues of both sides.")
 @click.option("--base-cluster", metavar="FILE", help="Nodes, queues or both of BASE.")
 @click.option("--variant-cluster", metavar="FILE", help="Nodes, queues or both of VARIANT.")
+@change_options
 @policy_option
 @click.option("--base-policy", metavar="FILE.py", multiple=True, help="Python policies of BASE.")
 @click.option(
@@ -68,12 +72,14 @@ Examples:
 @flag("--strict", help="Exit with 2 for unknown names in configurations.")
 @click.option("--html", metavar="FILE", help="Write an HTML report, too.")
 @json_options("text", help="one object")
-def command(base: str, variant: str, **given: Any) -> int:
+def command(base: str, variant: str | None, **given: Any) -> int:
     """Simulate a workload with two configurations, and report which is better.
 
     BASE and VARIANT are scheduler configurations (YAML or JSON), or `default` for
     KAI's. --base-cluster and --variant-cluster give one side other nodes or queues,
-    --base-policy and --variant-policy other policies in Python.
+    --base-policy and --variant-policy other policies in Python. --add-nodes, --drain
+    and --queue change the cluster of VARIANT: what if there were ten more nodes?
+    Without a configuration, both sides have KAI's; with one, both have that one.
 
     Each seed is a pair of simulations under the same conditions. --vary selects
     what the seeds vary: `weeks` puts the weeks of the workload into a random order,
@@ -97,6 +103,10 @@ def command(base: str, variant: str, **given: Any) -> int:
     from kai.api.naming import naming
     from kai.cli.work import Warner
 
+    if variant is None:
+        if not any(given[option] for option in _OF_VARIANT):
+            raise click.UsageError(_NO_VARIANT)
+        variant = base
     warn = Warner()
     done = _compared(base, variant, given, warn)
     if given["html"] is not None:
@@ -117,6 +127,13 @@ def command(base: str, variant: str, **given: Any) -> int:
     return warn.status or (ANSWER_IS_NO if is_worse else DONE)
 
 
+_OF_VARIANT = ("what_if", "variant_cluster", "variant_policy")
+_NO_VARIANT = (
+    "both sides are the same: give VARIANT, or change the cluster of the variant with --add-nodes,"
+    " --drain, --queue or --variant-cluster, or its policies with --variant-policy"
+)
+
+
 def _compared(base: str, variant: str, given: dict[str, Any], warn: Warner) -> Comparison:
     # Before the imports that need NumPy: `workload` reports a missing NumPy in a sentence.
     chosen = workload(
@@ -135,7 +152,7 @@ def _compared(base: str, variant: str, given: dict[str, Any], warn: Warner) -> C
 
     sides = [
         _side("BASE", base, given),
-        _side("VARIANT", variant, given),
+        _what_if(_side("VARIANT", variant, given), given["what_if"], chosen),
     ]
     for side in sides:
         # The text output shows the warnings itself.
@@ -183,6 +200,18 @@ def _side(what: str, config: str, given: dict[str, Any]) -> Side:
         name=_name(config, own, cluster),
         **other,
     )
+
+
+def _what_if(side: Side, what_if: WhatIf, chosen: Workload) -> Side:
+    """The side with the changes of the command line."""
+    from dataclasses import replace
+
+    if not what_if:
+        return side
+    nodes = what_if.nodes(chosen.nodes if side.nodes is None else side.nodes)
+    queues = what_if.queues_of(chosen.queues if side.queues is None else side.queues)
+    name = f"{what_if}" if side.name == DEFAULT else f"{side.name}, {what_if}"
+    return replace(side, nodes=nodes, queues=queues, name=name)
 
 
 def _name(config: str, policies: tuple[str, ...], cluster: str | None) -> str:

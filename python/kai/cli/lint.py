@@ -99,7 +99,7 @@ def command(
     beside = [queue for file in read.values() for queue in file.queues]
     given = None if queues is None else _read(queues).queues
     check = _Check(
-        Queues.of([*(given or ()), *beside], complete=given is not None),
+        Queues.of(given, beside),
         wanted,
         Given.of(value for file in read.values() for _, _, value in file.objects),
         {

@@ -1,9 +1,9 @@
-"""``kai plan --what-if``: the plan of a changed cluster beside that of the cluster as it is."""
+"""Changes of a cluster on the command line: ``kai plan --what-if`` writes the plan of a changed
+cluster beside that of the cluster as it is, and ``kai compare`` simulates a changed workload."""
 
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kai.api import keys
+from kai.api import keys, quantities
 from kai.api.naming import naming
+from kai.api.nearest import check_known, did_you_mean
 from kai.api.reading import annotations_of
 from kai.cli.adding import Command, added
 from kai.cli.failures import ANSWER_IS_NO
@@ -25,86 +26,142 @@ if TYPE_CHECKING:
     from kai.engine.cluster import Cluster, Rejected
     from kai.engine.differences import PlanDiff
     from kai.engine.plan import Plan
+    from kai.sim.workload import NodePool, Queue
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A field of a queue: the option of `kai.Cluster.update_queue`, and the member of
+    `kai.sim.workload.Queue`, which counts in `unit`."""
+
+    option: str
+    member: str
+    unit: int = 1
+
 
 _QUEUE_FIELDS = {
-    "quota": "deserved_gpus",
-    "limit": "gpu_limit",
-    "cpu.quota": "deserved_cpus",
-    "cpu.limit": "cpu_limit",
-    "memory.quota": "deserved_memory",
-    "memory.limit": "memory_limit",
-    "weight": "weight",
-    "priority": "priority",
-    "parent": "parent",
+    "quota": _Field("deserved_gpus", "deserved_gpus"),
+    "limit": _Field("gpu_limit", "limit_gpus"),
+    "cpu.quota": _Field("deserved_cpus", "deserved_cpu"),
+    "cpu.limit": _Field("cpu_limit", "limit_cpu"),
+    "memory.quota": _Field("deserved_memory", "deserved_memory_mib", 2**20),
+    "memory.limit": _Field("memory_limit", "limit_memory_mib", 2**20),
+    "weight": _Field("weight", "weight"),
+    "priority": _Field("priority", "priority"),
+    "parent": _Field("parent", "parent"),
 }
-"""What `--queue NAME.FIELD=VALUE` may set, by the option of `kai.Cluster.update_queue`."""
+"""What `--queue NAME.FIELD=VALUE` may set."""
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """The changes of the command line. `manifests`: files to submit, "" for none; `queues`: texts
-    such as "vision.quota=12"."""
+    """The changes of the command line. `manifests`: files to submit, "" for none; `more`: numbers
+    of nodes with the node to copy; `queues`: texts such as "vision.quota=12"."""
 
-    manifests: str | None
-    add_nodes: int
-    like: str | None
+    manifests: tuple[str, ...]
+    more: tuple[tuple[int, str], ...]
     drain: tuple[str, ...]
     queues: tuple[str, ...]
 
     def __bool__(self) -> bool:
-        return self.manifests is not None or bool(self.add_nodes or self.drain or self.queues)
+        return bool(self.manifests or self.more or self.drain or self.queues)
 
     def check(self) -> None:
-        """Raises click.UsageError for options that lack another one."""
-        if self.add_nodes and not self.like:
-            raise click.UsageError("--add-nodes needs --like NODE: a node to copy")
-        if self.like and not self.add_nodes:
-            raise click.UsageError("--like needs --add-nodes N: how many copies")
-        if self.manifests == "" and not (self.add_nodes or self.drain or self.queues):
+        """Raises click.UsageError if nothing changes."""
+        if self.manifests and not (any(self.manifests) or self.more or self.drain or self.queues):
             raise click.UsageError(
                 "--what-if needs a change: FILE (manifests to submit), --add-nodes, --drain or"
                 " --queue"
             )
 
+    def __str__(self) -> str:
+        """
+        >>> str(WhatIf((), ((10, "a100"),), ("r2",), ("vision.quota=12",)))
+        '10 more nodes like a100, r2 drained, vision.quota=12'
+        """
+        more = [f"{count} more node{'s' * (count > 1)} like {like}" for count, like in self.more]
+        return ", ".join((*more, *(f"{each} drained" for each in self.drain), *self.queues))
+
     def apply(self, cluster: Cluster) -> tuple[Cluster, frozenset[str]]:
         """The changed cluster, a copy, and the names of the pod groups that were submitted, also
         those that the cluster had before. Raises NotFoundError for an unknown node or queue."""
         changed = cluster.copy()
-        if self.add_nodes:
-            assert self.like is not None
+        for count, like in self.more:
             with naming("--like"):
-                changed.add_nodes(self.add_nodes, like=self.like)
+                changed.add_nodes(count, like=like)
+        nodes = {each["metadata"]["name"]: each["metadata"] for each in cluster.objects["nodes"]}
+        labels = {name: metadata.get("labels") or {} for name, metadata in nodes.items()}
         for each in self.drain:
             with naming(f"--drain {each}"):
-                changed.drain(*_nodes(cluster, each))
+                changed.drain(*_matching(labels, each))
         for each in self.queues:
             with naming(f"--queue {each}"):
-                _set_queue(changed, each)
-        if not self.manifests:
+                name, field, value = _queue_change(each)
+                changed.update_queue(name, **{field.option: value})
+        if not any(self.manifests):
             return changed, frozenset()
         from kai.snapshot import load
 
         before = {kind: dict(changed._all(kind)) for kind in ("PodGroup", "Pod")}
-        load(self.manifests, into=changed)
+        for file in filter(None, self.manifests):
+            load(file, into=changed)
         return changed, frozenset(_changed_groups(changed, before))
 
+    def nodes(self, pools: Sequence[NodePool]) -> tuple[NodePool, ...]:
+        """The changed nodes of a workload. Raises NotFoundError for an unknown node."""
+        from kai.sim import pools as changes
+        from kai.sim.windows import labels_of
 
-_OPTIONS = added(
-    click.option(
-        "--what-if",
-        "manifests",
-        metavar="[FILE]",
-        is_flag=False,
-        flag_value="",
-        help="Compare with a changed cluster: manifests to submit, and the options below.",
-    ),
+        changed = tuple(pools)
+        for count, like in self.more:
+            with naming("--like"):
+                changed = changes.with_more(changed, count, like)
+        labels = {name: dict(labels_of(pool)) for pool in pools for name in pool.names()}
+        whole = {pool.name: pool.names() for pool in pools}
+        drained: set[str] = set()
+        for each in self.drain:
+            with naming(f"--drain {each}"):
+                drained.update(whole.get(each) or _matching(labels, each))
+        gone = {pool.name: len(drained.intersection(pool.names())) for pool in pools}
+        with naming("--drain"):
+            return changes.without(changed, gone)
+
+    def queues_of(self, queues: Sequence[Queue]) -> tuple[Queue, ...]:
+        """The changed queues of a workload. Raises NotFoundError for an unknown queue."""
+        from kai.sim.workload import changed as with_changes
+
+        changed = tuple(queues)
+        for each in self.queues:
+            with naming(f"--queue {each}"):
+                name, field, value = _queue_change(each)
+                _check_queue(name, changed)
+                made = _of_workload(field, value)
+                if field.member == "parent" and made:
+                    _check_queue(made, changed)
+                changed = with_changes("queue", changed, name, {field.member: made})
+        return changed
+
+
+_SUBMITTED = click.option(
+    "--what-if",
+    "manifests",
+    metavar="[FILE]",
+    is_flag=False,
+    flag_value="",
+    multiple=True,
+    help="Compare with a changed cluster: manifests to submit, and the options below.",
+)
+_CHANGES = added(
     click.option(
         "--add-nodes",
         metavar="N",
         type=click.IntRange(1, 100_000),
+        multiple=True,
         help="What if there were N more nodes: copies of the one that --like names.",
     ),
-    click.option("--like", metavar="NODE", help="With --add-nodes: the node to copy."),
+    click.option(
+        "--like", metavar="NODE", multiple=True, help="With --add-nodes: the node to copy."
+    ),
     click.option(
         "--drain",
         metavar="NODE",
@@ -122,25 +179,43 @@ _OPTIONS = added(
 )
 
 
-def what_if_options(command: Command) -> Command:
+def change_options(command: Command) -> Command:
     """Passes a command the argument `what_if`; it is false without a change."""
 
     @functools.wraps(command)
     def with_changes(
         *given: Any,
-        manifests: str | None,
-        add_nodes: int | None,
-        like: str | None,
+        add_nodes: tuple[int, ...],
+        like: tuple[str, ...],
         drain: tuple[str, ...],
         queues: tuple[str, ...],
+        manifests: tuple[str, ...] = (),
         **options: Any,
     ) -> object:
-        what_if = WhatIf(manifests, add_nodes or 0, like, drain, queues)
+        if add_nodes and not like:
+            raise click.UsageError("--add-nodes needs --like NODE: a node to copy")
+        if like and not add_nodes:
+            raise click.UsageError("--like needs --add-nodes N: how many copies")
+        if len(like) != len(add_nodes):
+            raise click.UsageError(
+                f"--add-nodes is given {_times(add_nodes)} and --like {_times(like)}: write one"
+                " --like for each --add-nodes, in the same order"
+            )
+        what_if = WhatIf(manifests, tuple(zip(add_nodes, like, strict=True)), drain, queues)
         what_if.check()
         return command(*given, what_if=what_if, **options)
 
-    made: Any = _OPTIONS(with_changes)
+    made: Any = _CHANGES(with_changes)
     return made  # type: ignore[no-any-return]
+
+
+def what_if_options(command: Command) -> Command:
+    """The same for a command that also submits manifests."""
+    return _SUBMITTED(change_options(command))
+
+
+def _times(given: Sequence[object]) -> str:
+    return "once" if len(given) == 1 else f"{len(given)} times"
 
 
 def compare(what: WhatIf, cluster: Cluster, plan: Plan, answers: Answers, warn: Warner) -> None:
@@ -183,26 +258,24 @@ def _changed_groups(
 # ---- the changes ---------------------------------------------------------------------------------
 
 
-def _nodes(cluster: Cluster, given: str) -> list[str]:
+def _matching(labels: Mapping[str, Mapping[str, str]], given: str) -> list[str]:
     """The node of this name, or those with the label "key=value", or with that value of any label:
-    a rack."""
-    nodes = {each["metadata"]["name"]: each["metadata"] for each in cluster.objects["nodes"]}
-    if given in nodes:
+    a rack. `labels`: by node."""
+    if given in labels:
         return [given]
     label, has_value, value = given.partition("=")
-    labels = {name: metadata.get("labels") or {} for name, metadata in nodes.items()}
     if has_value:
         found = [name for name, own in labels.items() if own.get(label) == value]
     else:
         found = [name for name, own in labels.items() if given in own.values()]
     if not found:
-        close = difflib.get_close_matches(given, nodes, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(given, labels)
         raise NotFoundError(f"no node has the name {given!r}, or a label with that value{hint}")
     return found
 
 
-def _set_queue(cluster: Cluster, given: str) -> None:
+def _queue_change(given: str) -> tuple[str, _Field, Any]:
+    """The queue, its field, and the value; None: unlimited, or no parent."""
     path, is_given, value = given.partition("=")
     name, _, field = path.partition(".")
     while field and field not in _QUEUE_FIELDS:  # names of queues may have dots
@@ -212,20 +285,38 @@ def _set_queue(cluster: Cluster, given: str) -> None:
         raise InvalidInputError(
             "give QUEUE.FIELD=VALUE, such as vision.quota=12; fields: " + ", ".join(_QUEUE_FIELDS)
         )
-    option = _QUEUE_FIELDS[field]
     amount: Any = value
-    if option == "priority" or option == "weight":
+    if field == "priority" or field == "weight":
         try:
-            amount = float(value) if option == "weight" else int(value)
+            amount = float(value) if field == "weight" else int(value)
         except ValueError:
             raise InvalidInputError(f"{value!r} is not a number") from None
-        if option == "weight" and not 0 <= amount < math.inf:
+        if field == "weight" and not 0 <= amount < math.inf:
             raise InvalidInputError(f"{value!r} is not a weight: write a number of at least 0")
     elif value in ("", "none", "unlimited", "-1"):
         amount = None
-    elif option != "parent" and value.startswith("-"):
+    elif field != "parent" and value.startswith("-"):
         raise InvalidInputError(f"{value!r} is below 0; -1 is unlimited")
-    cluster.update_queue(name, **{option: amount})
+    return name, _QUEUE_FIELDS[field], amount
+
+
+def _check_queue(name: str, queues: Sequence[Queue]) -> None:
+    names = [each.name for each in queues]
+    check_known([name], names, "there is no queue", NotFoundError, lists_all=True)
+
+
+def _of_workload(field: _Field, value: Any) -> Any:
+    """The value of a field as a workload has it: numbers, -1 for no limit."""
+    if field.member == "parent":
+        return value or ""
+    if value is None:
+        return -1.0
+    if not isinstance(value, str):
+        return value
+    try:
+        return float(quantities.parse(value) / field.unit)
+    except ValueError as error:
+        raise InvalidInputError(str(error)) from None
 
 
 # ---- the answer ----------------------------------------------------------------------------------

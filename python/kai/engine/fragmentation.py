@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kai.api.arguments import all_in_sentences
+from kai.api.numerals import rounded
 from kai.engine import text
 from kai.engine.frozen import Frozen
 from kai.engine.values import plain
@@ -66,7 +67,8 @@ class TypicalPod:
             if isinstance(value, bool) or not is_whole or not low <= value <= high:
                 kind = "a number" if name in ("portion", "cpus") else "a whole number"
                 raise InvalidInputError(
-                    f"typical pod: {name}: expected {kind} from {low:g} to {high:g}, not {value!r}"
+                    f"typical pod: {name}: expected {kind} from {rounded(low)} to"
+                    f" {rounded(high)}, not {value!r}"
                 )
 
     @property

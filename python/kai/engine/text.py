@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from kai.api.numerals import rounded
 from kai.api.visible import visible
 from kai.engine.names import clip, shortened
 
@@ -59,7 +60,7 @@ def number(value: float | Fraction | None) -> str:
     except OverflowError:
         return "far too many"
     if abs(amount) >= 1e15:
-        return f"{amount:.3g}"
+        return rounded(amount, 3)
     return f"{amount:,.3f}".rstrip("0").rstrip(".")
 
 

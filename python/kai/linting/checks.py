@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kai import admission
-from kai.admission import fields, gpus, keys_of, pod_groups, shape
+from kai.admission import fields, gpus, keys_of, pod_groups, schema, shape
 from kai.admission.finding import Finding, Path, dotted, refusal
 from kai.admission.pods import Pod, pods_in
 from kai.admission.queue_tree import Queues, check_queue_object
@@ -63,14 +63,23 @@ def lint(
         each.inside(objects[index][0], groups.name_of(objects[index][1]))
         for index, each in duplicates.check([value for _, value in objects])
     ]
-    return found
+    said: set[str] = set()
+    return [each for each in found if not was_said(each, said)]
+
+
+def was_said(finding: Finding, said: set[str]) -> bool:
+    """Whether this is about a queue that many pods use, and was said before; `said` remembers."""
+    if finding.code != "queue-without-parent":
+        return False
+    before = len(said)
+    said.add(finding.message)
+    return len(said) == before
 
 
 def _known_queues(
     objects: Iterable[Mapping[str, Any]], given: Iterable[Mapping[str, Any]] | None
 ) -> Queues:
-    beside = [each for each in objects if each.get("kind") == "Queue"]
-    return Queues.of([*(given or ()), *beside], complete=given is not None)
+    return Queues.of(given, [each for each in objects if each.get("kind") == "Queue"])
 
 
 def objects_in(value: Any, prefix: Path = ()) -> Iterator[tuple[Path, Mapping[str, Any]]]:
@@ -173,6 +182,8 @@ def check(
     if not any(each.refused for each in found):
         known_values = templates.filled(manifest)
         found += reader.check(known_values, pods_in(known_values))
+    if "kind" in manifest:
+        found = _with_schema(found, list(schema.of_manifest(manifest, pods_in(manifest))))
     found = list(templates.without_unfilled(found, manifest))
     if manifest is not written:
         found = list(templates.about_defaults(found, written))
@@ -180,6 +191,22 @@ def check(
     if not name and any(isinstance(step, str) and step != "items" for step in prefix):
         found = [replace(each, path=dotted((*prefix, *each.at))) for each in found]
     return [each.inside(prefix, name) for each in found]
+
+
+def _with_schema(found: Iterable[Finding], more: Iterable[Finding]) -> list[Finding]:
+    """With the findings of the schema, one for each value: other checks know more about a value,
+    except the reader of plans, which does not know what to write instead."""
+    fixes = {each.at: each.fix for each in more}
+    found = [
+        replace(each, fix=fixes[each.at])
+        if each.code == "value-refused" and each.at in fixes
+        else each
+        for each in found
+    ]
+    said = [each.at for each in found if each.severity == "error" and each.at]
+    return found + [
+        each for each in more if not any(at[: len(each.at)] == each.at[: len(at)] for at in said)
+    ]
 
 
 def _refused_as_a_whole(manifest: Mapping[str, Any]) -> Iterator[Finding]:

@@ -66,6 +66,10 @@ CODES = {
         "them"
     ),
     "value-refused": "the reader of plans refuses the value: another type, or out of range",
+    "schema-refused": (
+        "the API server refuses the value of a field, which plans do not read: another type, an "
+        "unknown value, or a name or label with other characters; or a required field is missing"
+    ),
     "annotation-ignored": (
         "KAI does not read the annotation in this place: GPU keys on a workload, topology keys on "
         "its pods, or the key of a label"

@@ -42,7 +42,7 @@ _OF_VALUES = frozenset(
         *("nvfractions-refused", "preemptibility-unknown", "quantity-refused", "queue-cycle"),
         *("queue-not-leaf", "queue-parent-unknown", "queue-quantity", "queue-unknown"),
         *("queue-without-parent", "ray-num-gpus", "scheduler-other", "value-refused"),
-        *("queue-overruled", "zenml-value", "claim-queue", "priority-unknown"),
+        *("queue-overruled", "zenml-value", "claim-queue", "priority-unknown", "schema-refused"),
     )
 )
 """Codes about a value; the value is not known yet if it has a placeholder."""

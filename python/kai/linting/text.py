@@ -94,6 +94,7 @@ def check(
         for index, each in enumerate(file.documents)
         if each.problem
     ]
+    said: set[str] = set()
     for index, path, value in file.objects:
         found += [
             (index, each)
@@ -105,6 +106,7 @@ def check(
                 queue_label_key=queue_label_key,
                 given=given,
             )
+            if not checks.was_said(each, said)
         ]
     for place, each in duplicates.check([value for _, _, value in file.objects]):
         index, path, value = file.objects[place]

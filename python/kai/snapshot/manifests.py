@@ -153,7 +153,7 @@ class Manifests:
         known = self._possible_owners(items)
         pods = [_marked(pod, known) for pod in _completed(pods, known)]
         classes = [*by_kind["PriorityClass"], *there["PriorityClass"]]
-        queues = Queues.of([{"kind": "Queue", **each} for each in given_queues], complete=False)
+        queues = Queues.of(None, [{"kind": "Queue", **each} for each in given_queues])
         is_lacking = beside is None and queues.lacks_default()
         by_kind["Pod"] = self._group(
             pods, known, by_kind, classes, rejected, lacks_default=is_lacking

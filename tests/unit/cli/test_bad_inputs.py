@@ -138,7 +138,7 @@ TRIED: dict[str, Row] = {
         "kind: Node\nmetadata: {name: n}\nstatus: {capacity: {memory: 7Ei, cpu: 1e30}}\n",
         [*PLAN, "--strict"],
         2,
-        "left out: Node n: status.capacity.cpu: cpu is 1e+30, which is more than the largest",
+        "left out: Node n: status.capacity.cpu: cpu is 1e30, which is more than the largest",
     ),
     "a request for endless memory": (
         "",

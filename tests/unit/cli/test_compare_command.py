@@ -50,6 +50,71 @@ def test_the_verdict_sets_the_first_line_and_the_exit_status(run: Run, folder: P
     assert equal.out.startswith("default against default: cannot tell: completion, mean 0")
 
 
+def test_the_same_trace_on_a_changed_cluster(run: Run, folder: Path) -> None:
+    same = ("--workload", folder / "jobs.yaml", "--seeds", 2)
+    more = run("compare", *same, "--add-nodes", 3, "--like", "n-1")
+    assert more.status == 0
+    assert more.out.startswith("3 more nodes like n-1 is better than default: completion, mean -")
+    bigger = run("compare", *same, "--variant-cluster", folder / "bigger.yaml")
+    assert more.out.split("\n\n", 1)[1] == bigger.out.split("\n\n", 1)[1]
+    drained = run("compare", "default", *same, "--drain", "n-0", "--metric", "utilization")
+    assert drained.status == 1
+    assert drained.out.startswith("n-0 drained is worse than default: ")
+    limited = run("compare", folder / "fifo.yaml", *same, "--queue", "jobs.limit=2")
+    assert limited.status == 1
+    assert limited.out.startswith("fifo.yaml, jobs.limit=2 leaves more undone than fifo.yaml")
+
+
+def test_changes_apply_to_the_cluster_of_the_variant(run: Run, folder: Path) -> None:
+    done = run(
+        *("compare", "--workload", folder / "jobs.yaml", "--variant-cluster"),
+        *(
+            folder / "bigger.yaml",
+            "--drain",
+            "n-0",
+            "--drain",
+            "n-1",
+            "--drain",
+            "n-4",
+            "--seeds",
+            1,
+        ),
+    )
+    assert done.status == 0
+    assert done.out.startswith("bigger.yaml, n-0 drained, n-1 drained, n-4 drained against default")
+    assert "completion, mean 0 h (0 %)" in " ".join(done.out.split())
+
+
+def test_amounts_of_queues_are_in_the_units_of_kubernetes(run: Run, folder: Path) -> None:
+    """A limit of 4 pods with 1 CPU and 1 GiB each."""
+    same = ("compare", "--workload", folder / "jobs.yaml", "--seeds", 1, "--json")
+    limits = ("jobs.cpu.limit=4000m", "jobs.memory.limit=4Gi")
+    first, second = (json.loads(run(*same, "--queue", limit).out)["metrics"] for limit in limits)
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "message"),
+    [
+        ([], 2, "both sides are the same: give VARIANT"),
+        (["--add-nodes", 2], 2, "--add-nodes needs --like NODE"),
+        (["--add-nodes", 2, "--like", "m"], 1, "there is no node 'm'"),
+        (["--drain", "m"], 1, "no node has the name 'm', or a label with that value"),
+        (["--drain", "n"], 2, "--drain: no node is left"),
+        (["--queue", "job.quota=1"], 1, "there is no queue 'job'; did you mean 'jobs'?"),
+        (["--queue", "jobs.parent=al"], 1, "there is no queue 'al'"),
+        (["--queue", "jobs.quota=much"], 2, "'much' is not a quantity"),
+        (["--queue", "jobs.quota=-2"], 2, "'-2' is below 0; -1 is unlimited"),
+    ],
+)
+def test_wrong_changes_of_the_cluster(
+    run: Run, folder: Path, given: list[Any], status: int, message: str
+) -> None:
+    done = run("compare", "--workload", folder / "jobs.yaml", *given)
+    assert done.status == status
+    assert message in done.err
+
+
 def test_json_equals_the_result_of_kai_compare(run: Run, folder: Path) -> None:
     done = run(
         *("compare", folder / "fifo.yaml", "default", "--workload", folder / "jobs.yaml", "--json"),

@@ -267,9 +267,30 @@ def test_another_queue(run: Run, racks: Path) -> None:
     assert {"gpu", "deserved", 16} <= {value for each in changes for value in each.values()}
 
 
+def test_nodes_of_two_kinds(run: Run, racks: Path) -> None:
+    added = ("--add-nodes", "2", "--like", "gpu-1", "--add-nodes", "1", "--like", "gpu-3")
+    done = run("plan", racks, "--what-if", *added)
+    assert done.status == 0
+    assert "vision/train  unschedulable  placed  4 -> 0" in done.out
+
+
+def test_manifests_of_two_files(run: Run, racks: Path, tmp_path: Path) -> None:
+    first = job(tmp_path, gpus=4).rename(tmp_path / "first.yaml")
+    first.write_text(first.read_text().replace("name: new", "name: first"))
+    second = job(tmp_path, gpus=2)
+    done = run("plan", racks, "--what-if", first, "--what-if", second)
+    assert "pg-first" in done.out
+    assert "pg-new" in done.out
+
+
 @pytest.mark.parametrize(
     ("given", "status", "message"),
     [
+        (
+            ["--add-nodes", "3", "--like", "gpu-1", "--like", "gpu-2"],
+            2,
+            "--add-nodes is given once and --like 2 times: write one --like for each --add-nodes",
+        ),
         (["--what-if"], 2, "--what-if needs a change"),
         (["--add-nodes", "3"], 2, "--add-nodes needs --like NODE"),
         (["--like", "gpu-1"], 2, "--like needs --add-nodes N"),

@@ -14,11 +14,13 @@ NODE = {
 
 def workload(kind: str, gpus: int = 1, **labels: str) -> dict[str, Any]:
     container = {"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": gpus}}}
-    template = {
+    template: dict[str, Any] = {
         "metadata": {"labels": {"app": "web"}},
         "spec": {"schedulerName": "kai-scheduler", "containers": [container]},
     }
     spec: dict[str, Any] = {"template": template}
+    if kind == "Job":
+        template["spec"]["restartPolicy"] = "Never"
     if kind == "Deployment":
         spec |= {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}}
     version = "apps/v1" if kind == "Deployment" else "batch/v1"

@@ -27,7 +27,7 @@ def device_class(resource: str | None = None) -> dict[str, Any]:
 
 
 def pod(resource: str = "nvidia.com/gpu", part: str = "limits", **spec: Any) -> dict[str, Any]:
-    container = {"name": "main", "resources": {part: {resource: "1"}}}
+    container = {"name": "main", "resources": {"limits": {resource: "1"}, part: {resource: "1"}}}
     return {
         "kind": "Pod",
         "metadata": {"name": "p", "labels": {"kai.scheduler/queue": "q"}},

@@ -534,6 +534,31 @@ def test_a_queue_without_a_parent_is_a_warning() -> None:
     assert list(flat.decisions) == []
 
 
+def test_a_queue_without_a_parent_is_said_once_for_all_its_pods() -> None:
+    alone = unlimited("test")[1]
+    del alone["spec"]["parentQueue"]
+    users = [pod(), job(), job(kind="Deployment")]
+    found = [each for each in lint([*users, alone]) if each.code == "queue-without-parent"]
+    assert [(each.object, each.path) for each in found] == [("Queue test", "spec")]
+    found = [each for each in lint(users, queues=[alone]) if each.code == "queue-without-parent"]
+    assert [(each.object, each.path) for each in found] == [
+        ("Pod p", "metadata.labels[kai.scheduler/queue]")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("quota", "shown"),
+    [(1e15, "1e15"), (1e16, "1e16"), (2000.0, "2000"), (1.5, "1.5"), (3e-7, "3e-7")],
+)
+def test_numbers_are_printed_as_people_write_them(quota: float, shown: str) -> None:
+    manifest = unlimited("test")[1]
+    manifest["spec"]["resources"]["gpu"] = {"quota": quota, "limit": 1e-9}
+    (found,) = [each for each in lint(manifest) if each.code == "queue-quota-above-limit"]
+    assert found.message == (
+        f"the quota is {shown}, above the limit 1e-9: the queue never gets its quota"
+    )
+
+
 def test_queue_manifests() -> None:
     parent, test = unlimited("test")
     assert lint([parent, test]) == []

@@ -213,7 +213,7 @@ def test_a_finding_in_a_run_configuration_has_its_line() -> None:
 
     written = yaml.safe_dump(run_configuration(node_selector={"a": "b"}))
     file = text.read(written)
-    found = text.check(file, Queues.of([], complete=False))
+    found = text.check(file, Queues.of(None, []))
     lines = written.splitlines()
     assert "node_selector:" in lines[found[0].line - 1]
 

@@ -197,7 +197,7 @@ def queue(gpus: float = 4, **resources: dict[str, float]) -> dict[str, Any]:
         ("memory", {"quota": 32, "limit": 64}, "limit", "write 64000 for 64 GB"),
         (
             *("memory", {"quota": 0, "limit": 34359738368}, "limit"),
-            "write 34359.7 for 3.43597e+10 bytes",
+            "write 34359.7 for 34359738368 bytes",
         ),
     ],
 )
