@@ -251,8 +251,8 @@ def every_typed_field(name: str, above: tuple[str, ...] = ()) -> Iterator[tuple[
     """Paths below a type of Kubernetes, each type visited once on a path."""
     for field, inner in fields.kubernetes()[name].items():
         yield (*above, field)
-        if inner and len(above) < 3:
-            yield from every_typed_field(inner, (*above, field))
+        if inner.type and inner.many != "{}" and len(above) < 3:
+            yield from every_typed_field(inner.type, (*above, field))
 
 
 OF_KUBERNETES = sorted(

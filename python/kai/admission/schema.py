@@ -53,20 +53,25 @@ def _field(described: str) -> Field:
     )
 
 
-class _Types(dict[str, Mapping[str, Field]]):
-    """The types, each read when it is used first."""
+class _Types(Mapping[str, Mapping[str, Field]]):
+    """The types, each read when it is used first. `lines`: the fields of each as they are
+    written."""
 
     def __init__(self, lines: Mapping[str, str]) -> None:
-        super().__init__()
-        self.lines = lines
+        self._lines = lines
+        self._read: dict[str, Mapping[str, Field]] = {}
 
-    def __missing__(self, name: str) -> Mapping[str, Field]:
-        fields = (each.partition(":") for each in self.lines[name].split())
-        found = self[name] = {field: _field(described) for field, _, described in fields}
-        return found
+    def __getitem__(self, name: str) -> Mapping[str, Field]:
+        if name not in self._read:
+            fields = (each.partition(":") for each in self._lines[name].split())
+            self._read[name] = {field: _field(described) for field, _, described in fields}
+        return self._read[name]
 
-    def __contains__(self, name: object) -> bool:
-        return name in self.lines
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
 
 
 @cache
