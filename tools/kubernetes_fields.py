@@ -33,6 +33,7 @@ ROOTS = (
 NOT_ENFORCED = (
     *("DeviceClass.spec", "DeviceCapacity.value", "ResourcePool.generation"),
     *("HTTPHeader.value", "Sysctl.value", "PreferredSchedulingTerm.preference"),
+    *("PodFailurePolicy.rules", "SleepAction.seconds"),
     *("ISCSIVolumeSource.lun", "ISCSIPersistentVolumeSource.lun"),
 )
 """Fields that servers do not require, although their documents say so."""
@@ -41,6 +42,7 @@ ENFORCED = (
     *("PersistentVolumeClaimSpec.accessModes", "PersistentVolumeSpec.accessModes"),
     *("PersistentVolumeClaim.spec", "PersistentVolume.spec"),
     *("JobTemplateSpec.spec", "PodTemplateSpec.spec", "ConfigMapVolumeSource.name"),
+    *("ConfigMapKeySelector.name", "SecretKeySelector.name"),
 )
 """Fields that servers require, although their documents do not say so."""
 LISTED = {

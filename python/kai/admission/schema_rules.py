@@ -60,7 +60,7 @@ FORMATS: Mapping[str, Problem] = {
         (
             *("Container.name", "EphemeralContainer.name", "Volume.name", "PodResourceClaim.name"),
             *("DeviceRequest.name", "DeviceSubRequest.name", "Device.name"),
-            "StatefulSetSpec.serviceName",
+            *("StatefulSetSpec.serviceName", "PodSpec.hostname"),
         ),
         problem_of_label,
     ),
@@ -70,8 +70,8 @@ FORMATS: Mapping[str, Problem] = {
             *("PodSpec.serviceAccountName", "PersistentVolumeClaimSpec.storageClassName"),
             *("PersistentVolumeSpec.storageClassName", "ExactDeviceRequest.deviceClassName"),
             *("DeviceSubRequest.deviceClassName", "PodResourceClaim.resourceClaimName"),
-            *("PodResourceClaim.resourceClaimTemplateName"),
-            *("ResourceSliceSpec.nodeName", "ResourcePool.name"),
+            "PodResourceClaim.resourceClaimTemplateName",
+            "ResourceSliceSpec.nodeName",
         ),
         problem_of_name,
     ),
@@ -79,11 +79,14 @@ FORMATS: Mapping[str, Problem] = {
         (
             *("Toleration.key", "Taint.key", "NodeSelectorRequirement.key"),
             *("LabelSelectorRequirement.key", "PodAffinityTerm.topologyKey"),
-            *("TopologySpreadConstraint.topologyKey", "StorageClass.provisioner"),
+            "StorageClass.provisioner",
+            *("PodSchedulingGate.name", "PodReadinessGate.conditionType"),
+            "TopologySelectorLabelRequirement.key",
         ),
         problem_of_key,
     ),
     "Taint.value": problem_of_value,
+    "ResourcePool.name": lambda name: next(filter(None, map(problem_of_name, name.split("/"))), ""),
     "ResourceSliceSpec.driver": lambda name: problem_of_name(name.lower()),
 }
 """Texts of fields."""
@@ -164,8 +167,10 @@ def _requirement(value: Mapping[str, Any], where: Path) -> Iterator[Finding]:
         yield needs(here, f"the operator {operator} has no values", "remove values")
     elif operator in ("Gt", "Lt") and len(values) != 1:
         yield needs(here, f"the operator {operator} needs one number", 'write one, such as ["8"]')
+    # The API server takes any value where a node is only preferred.
+    is_preferred = "preference" in where
     for index, each in enumerate(values):
-        if problem := problem_of_value(text(each)):
+        if not is_preferred and (problem := problem_of_value(text(each))):
             yield needs((*here, index), problem, "write the value of a label")
 
 
@@ -251,8 +256,26 @@ def _selecting(value: Mapping[str, Any], where: Path) -> Iterator[Finding]:
     for key, label in wanted.items():
         if own.get(key) != label:
             message = f"the pod template has no label {key}: {label}, which the selector requires"
-            fix = "write it in metadata.labels of the template"
-            yield needs((*here, "matchLabels", key), message, fix)
+            yield needs((*here, "matchLabels", key), message, _IN_TEMPLATE)
+    for index, each in enumerate(objects(selector.get("matchExpressions"))):
+        if not _selects(each, own):
+            message = "the labels of the pod template do not match what the selector requires"
+            yield needs((*here, "matchExpressions", index), message, _IN_TEMPLATE)
+
+
+_IN_TEMPLATE = "write it in metadata.labels of the template"
+
+
+def _selects(expression: Mapping[str, Any], labels: Mapping[str, Any]) -> bool:
+    operator, key = text(expression.get("operator")), text(expression.get("key"))
+    is_there, is_listed = key in labels, labels.get(key) in (expression.get("values") or ())
+    matches = {
+        "In": is_there and is_listed,
+        "NotIn": not (is_there and is_listed),
+        "Exists": is_there,
+        "DoesNotExist": not is_there,
+    }
+    return matches.get(operator, True)
 
 
 def _restarting(*allowed: str) -> Callable[[Mapping[str, Any], Path], Iterator[Finding]]:
@@ -298,6 +321,24 @@ def _host_ports(value: Mapping[str, Any], where: Path) -> Iterator[Finding]:
                 here = (*where, "containers", index, "ports", place, "hostPort")
                 yield needs(here, f"host port {number} is used twice", "write another port")
             seen.add(taken)
+
+
+def _claims(value: Mapping[str, Any], where: Path) -> Iterator[Finding]:
+    """Claims of containers, which are claims of the pod, too."""
+    known = [text(each.get("name")) for each in objects(value.get("resourceClaims"))]
+    for part in ("initContainers", "containers"):
+        for index, container in enumerate(objects(value.get(part))):
+            for place, each in enumerate(objects(at(container, "resources", "claims"))):
+                if (name := text(each.get("name"))) not in known:
+                    here = (*where, part, index, "resources", "claims", place, "name")
+                    message = f"the pod has no claim {name or 'without a name'} in resourceClaims"
+                    yield needs(
+                        here,
+                        message,
+                        f"write one of {', '.join(known)}"
+                        if known
+                        else "write it in resourceClaims of the pod",
+                    )
 
 
 def _overhead(value: Mapping[str, Any], where: Path) -> Iterator[Finding]:
@@ -376,8 +417,10 @@ _RULES: Mapping[str, tuple[Callable[[Mapping[str, Any], Path], Iterator[Finding]
         _distinct("containers", "initContainers", "containers"),
         _distinct("volumes", "volumes"),
         _host_ports,
+        _claims,
         _overhead,
     ),
+    "PodResourceClaim": (_one_of("resourceClaimName", "resourceClaimTemplateName"),),
     "NodeSpec": (_taints,),
     "NodeStatus": (_node,),
     "DeviceAttribute": (_attribute,),

@@ -28,7 +28,7 @@ Run = Callable[..., Any]
             "INPUT... is missing: give a file or a directory, or read a cluster with --live"
             " (see 'kai plan --help')",
         ),
-        (["compare", "a.yaml"], "VARIANT is missing (see 'kai compare --help')"),
+        (["compare", "a.yaml"], "--workload is missing (see 'kai compare --help')"),
         (["settings"], "--orchestrator is missing (see 'kai settings --help')"),
         (
             ["verify", "--limit-differences", "-1"],
