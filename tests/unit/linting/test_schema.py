@@ -52,9 +52,9 @@ def test_a_whole_job_has_no_findings() -> None:
 
 def test_the_table_of_fields_can_be_read() -> None:
     types = schema.kubernetes()
-    assert isinstance(types, schema._Types)
-    for name in types.lines:
-        assert all(not each.type or each.type in types for each in types[name].values())
+    assert len(types) > 200
+    for fields in types.values():
+        assert all(not each.type or each.type in types for each in fields.values())
 
 
 @pytest.mark.parametrize(
@@ -118,6 +118,25 @@ def test_names_that_occur_twice() -> None:
     ]
 
 
+def test_a_port_of_the_node_that_two_containers_would_get() -> None:
+    port = {"containerPort": 80, "hostPort": 80}
+    containers = [{**CONTAINER, "name": name, "ports": [port]} for name in ("a", "b")]
+    assert found(job(containers=containers)) == [
+        "containers[1].ports[0].hostPort: host port 80 is used twice"
+    ]
+
+
+def test_a_container_uses_claims_of_its_pod() -> None:
+    container = {**CONTAINER, "resources": {"claims": [{"name": "gpus"}]}}
+    claim = {"name": "gpu", "resourceClaimName": "c"}
+    [only] = lint(job(containers=[container], resourceClaims=[claim]))
+    assert only.message == "the pod has no claim gpus in resourceClaims"
+    assert only.fix == "write one of gpu"
+    assert found(job(resourceClaims=[{"name": "gpu"}])) == [
+        "resourceClaims[0]: resourceClaims[0] has no resourceClaimName or resourceClaimTemplateName"
+    ]
+
+
 @pytest.mark.parametrize(
     ("toleration", "finding"),
     [
@@ -173,6 +192,13 @@ def test_a_deployment_selects_its_own_pods() -> None:
         " requires"
     ]
     assert found(deployment({}, {"app": "x"})) == ["spec.selector: selector is empty"]
+    expression = {"key": "app", "operator": "NotIn", "values": ["x"]}
+    manifest = deployment({}, {"app": "x"})
+    manifest["spec"]["selector"] = {"matchExpressions": [expression]}
+    assert found(manifest) == [
+        "spec.selector.matchExpressions[0]: the labels of the pod template do not match what the"
+        " selector requires"
+    ]
 
 
 def test_a_stateful_set_has_a_name_without_dots() -> None:
@@ -185,6 +211,10 @@ def test_other_kinds() -> None:
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
     assert found({**node, "spec": {"taints": [{"key": "gpu"}]}}) == [
         "spec.taints[0].effect: effect is missing: the API server requires it"
+    ]
+    taint = {"key": "gpu", "effect": "NoSchedule"}
+    assert found({**node, "spec": {"taints": [taint, {**taint, "value": "x"}]}}) == [
+        "spec.taints[1]: there are two taints gpu with the effect NoSchedule"
     ]
     capacity = {"cpu": "1500m", "nvidia.com/gpu": "500m"}
     assert found({**node, "status": {"capacity": capacity, "conditions": [{}]}}) == [
