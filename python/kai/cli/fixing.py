@@ -14,8 +14,7 @@ from kai.cli.output import Answers
 from kai.cli.work import PlanArguments, Warner, patiently
 
 if TYPE_CHECKING:
-    from kai.engine.fixing.fixes import Fixes
-    from kai.engine.fixing.page import GroupPage
+    from kai.engine.fixing.fixes import Fixes, GroupPage
     from kai.engine.plan import Plan
 
 
@@ -48,7 +47,7 @@ def write_html(file: str, pages: Sequence[GroupPage]) -> None:
     """All pages in one file, for `--html`."""
     from kai.api import files
     from kai.api.naming import naming
-    from kai.engine.fixing.page import document
+    from kai.engine.fixing.fixes import document
 
     with naming(f"--html: {file}"):
         files.write(file, document(pages).encode())

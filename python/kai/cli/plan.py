@@ -17,7 +17,7 @@ from kai.cli.work import PlanArguments, Warner, planning_options
 from kai.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from kai.engine.fixing.page import GroupPage
+    from kai.engine.fixing.fixes import GroupPage
     from kai.engine.fragmentation import Fragmentation
     from kai.engine.plan import Plan
     from kai.engine.text import Table

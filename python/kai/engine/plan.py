@@ -29,8 +29,7 @@ from kai.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
     from kai.engine.differences import PlanDiff
-    from kai.engine.fixing.fixes import Fixes, May
-    from kai.engine.fixing.page import GroupPage
+    from kai.engine.fixing.fixes import Fixes, GroupPage, May
     from kai.engine.scores import Moment, Scores
 
 
@@ -113,7 +112,8 @@ class Plan(Answer):
         answer has the cause. Raises NotFoundError as `why`, and InvalidInputError for a plan that
         was pickled, for a cluster that changed after the plan, and for an unknown kind in `costs`.
         """
-        from kai.engine.fixing.fixes import Fixes, fixes_of
+        from kai.engine.fixing.fixes import Fixes
+        from kai.engine.fixing.search import fixes_of
 
         origin = self._origin
         if origin is None:
@@ -156,7 +156,7 @@ class Plan(Answer):
 
         The arguments are those of `fix`. Raises NotFoundError and InvalidInputError as `fix` does.
         """
-        from kai.engine.fixing.page import GroupPage
+        from kai.engine.fixing.fixes import GroupPage
 
         fixes = self.fix(name, most=most, costs=costs, may=may)
         about = f"Planned at {self.now_text}" + (f" from {self.input}." if self.input else ".")

@@ -9,7 +9,7 @@ import pytest
 
 import kai
 from kai.engine import report
-from kai.engine.fixing.fixes import MOST_PLANS
+from kai.engine.fixing.search import MOST_PLANS
 from kai.sim.workloads import NOW, workload
 
 

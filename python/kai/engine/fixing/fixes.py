@@ -1,31 +1,18 @@
-"""The smallest changes that start a waiting pod group, proven by plans of the changed cluster."""
+"""The smallest changes that start a waiting pod group: what they are, and how they are shown, as text
+and as a page without scripts or other files."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from html import escape
+from typing import Any
 
 from kai.api.arguments import WrongTypeError
-from kai.engine import text, turn
+from kai.engine import text
 from kai.engine.cluster import Cluster
-from kai.engine.fixing.changes import COSTS, Change, Right
-from kai.engine.fixing.ladders import Ladder
-from kai.engine.fixing.of_group import first_pods
-from kai.engine.fixing.proposals import ladders
-from kai.engine.fixing.trials import STARTED, NoMorePlans, Trials, starts_in
-from kai.engine.fixing.waiting import Waiting
+from kai.engine.fixing.changes import Change, Right
 from kai.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from kai.engine.answer import Answer
-    from kai.engine.origin import Origin
-
-MOST_FIXES = 5
-MOST_PLANS = 48
-MOST_ROUNDS = 3
 
 May = Callable[[Right], bool]
 
@@ -146,9 +133,8 @@ class Fixes(Sequence[Fix]):
         return f"<kai.Fixes: {text.count(len(self), 'change')} for {self.group}>"
 
     def _repr_html_(self) -> str:
-        from kai.engine.fixing.page import section
-
-        return section(self)
+        parts = "".join(_of_fixes(self))
+        return f'<div class="kai-fix"><style>{_STYLE}</style>{parts}</div>'
 
     def marked(self, may: May) -> Fixes:
         """The same; changes that the asker may not make are marked for an operator."""
@@ -179,243 +165,116 @@ class Fixes(Sequence[Fix]):
         return lines
 
 
-def fixes_of(
-    plan: Answer,
-    origin: Origin,
-    group: str,
-    *,
-    most: int = MOST_FIXES,
-    costs: Mapping[str, float] | None = None,
-) -> Fixes:
-    """At most this many fixes for one pod group of the plan.
+# ---- the page ------------------------------------------------------------------------------------
 
-    Raises InvalidInputError for an unknown kind in `costs`, and for `most` below 1.
+_STYLE = """
+.kai-fix { --ink: #1c1c1c; --paper: #fff; --soft: #5a5a5a; --line: #d5d5d5; --code: #f4f4f2;
+           font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
+@media (prefers-color-scheme: dark) {
+  .kai-fix { --ink: #ececec; --paper: #16181b; --soft: #a8a8a8; --line: #3c4046;
+             --code: #22262b; } }
+.kai-fix h1 { font-size: 1.45em; margin: 0 0 0.3em; overflow-wrap: anywhere; }
+.kai-fix h2 { font-size: 1.1em; margin: 1.6em 0 0.4em; }
+.kai-fix p { max-width: 46em; margin: 0.3em 0; overflow-wrap: anywhere; }
+.kai-fix .soft { color: var(--soft); }
+.kai-fix .about { margin-top: 1.6em; font-size: 0.9em; }
+.kai-fix ol { padding-left: 1.6em; margin: 0; }
+.kai-fix li { padding: 0.6em 0; border-top: 1px solid var(--line); }
+.kai-fix li:first-child { border-top: 0; }
+.kai-fix li::marker { color: var(--soft); font-variant-numeric: tabular-nums; }
+.kai-fix pre { background: var(--code); color: var(--ink); border-radius: 4px; margin: 0.5em 0 0;
+               padding: 0.5em 0.8em; overflow-x: auto; max-width: 60em;
+               font: 13px/1.4 ui-monospace, monospace; }
+.kai-fix summary { color: var(--soft); cursor: pointer; margin-top: 0.4em; }
+"""
+_BODY_STYLE = """
+body { margin: 0; } .kai-fix { padding: 1.5em max(1em, 50vw - 30em); }
+html { background: #fff; } @media (prefers-color-scheme: dark) { html { background: #16181b; } }
+@media print { .kai-fix { --ink: #000; --paper: #fff; --soft: #333; padding: 0; } }
+"""
+_MOST_LINES = 14  # of commands or YAML that are shown at once
+
+
+@dataclass(frozen=True, repr=False)
+class GroupPage:
+    """What `kai.Plan.page` returns: it prints as text, and is HTML in a notebook.
+
+    `sentences`: as `kai.Plan.why`. `about`: the input and the time of the plan.
     """
-    for kind, cost in (costs or {}).items():
-        if kind not in COSTS:
-            raise InvalidInputError(
-                f"there is no kind of change {kind!r}; there is {', '.join(COSTS)}"
-            )
-        if not math.isfinite(cost):
-            raise InvalidInputError(f"the cost of {kind} is {cost}: write a number")
-    if most < 1:
-        raise InvalidInputError(f"most is {most!r}: write a whole number of at least 1")
-    waiting = Waiting(plan, origin.cluster, group)
-    if waiting.group.verdict in STARTED and not waiting.facts.lost:
-        why_none = f"{group} does not wait: nothing has to change."
-        return Fixes(group, (), 0, True, why_none, starts_already=True)
-    if waiting.facts.with_places >= waiting.facts.pod_count > 0:
-        why_none = f"All pods of {group} have a place or are promised one: nothing has to change."
-        return Fixes(group, (), 0, True, why_none, starts_already=True)
-    than = waiting.facts.with_places if starts_in(plan, group) else 0
-    evicted = plan.situation.counts["evict"]
-    trials = Trials(origin, group, evicted=evicted, than=than)
-    return _Search(waiting, trials, {**COSTS, **(costs or {})}).run(most)
+
+    group: str
+    sentences: tuple[str, ...]
+    fixes: Fixes
+    about: str
+
+    def to_html(self) -> str:
+        """A complete page, without scripts or other files."""
+        return document([self])
+
+    def _repr_html_(self) -> str:
+        return f'<div class="kai-fix"><style>{_STYLE}</style>{"".join(_parts(self))}</div>'
+
+    def __repr__(self) -> str:
+        return f"<kai page of {self.group}: {text.count(len(self.fixes), 'change')}>"
+
+    def __str__(self) -> str:
+        first, *others = self.sentences
+        known = [line.strip() for line in (first, *others)]
+        more = [line for line in self.fixes.lines() if line.strip() not in known]
+        return "\n".join([first, *(f"  {each}" for each in others), "", *more])
 
 
-class _Step:
-    """The largest change of a ladder."""
-
-    def __init__(self, ladder: Ladder) -> None:
-        self.ladder = ladder
-        self.change = ladder.make(ladder.values[-1])
-
-
-class _Search:
-    def __init__(self, waiting: Waiting, trials: Trials, costs: Mapping[str, float]) -> None:
-        self._waiting, self._trials, self._costs = waiting, trials, costs
-        self._is_complete = True
-
-    def run(self, most: int) -> Fixes:
-        found: dict[frozenset[str], tuple[Change, ...]] = {}
-        for search in (self._singles, self._several):
-            self._trials.allow_more(MOST_PLANS)
-            try:
-                for changes in search():
-                    found.setdefault(frozenset(change.says for change in changes), changes)
-                    if len(found) >= most:
-                        break
-            except NoMorePlans:
-                self._is_complete = False
-            if found:
-                break
-        group = self._waiting.name
-        fixes = tuple(sorted(map(self._fix, found.values()), key=lambda fix: fix.cost))
-        is_complete = self._is_complete and self._trials.is_complete
-        made = Fixes(group, fixes, self._trials.count, is_complete)
-        if fixes:
-            return made
-        from kai.engine.explain import why
-
-        why_none = self._why_none(is_complete=is_complete)
-        sentences = (line.strip() for line in why(self._waiting.plan, group).splitlines()[1:])
-        waits_for = tuple(each for each in sentences if each not in why_none)
-        return replace(made, why_none=why_none, waits_for=waits_for)
-
-    def _singles(self) -> Iterator[tuple[Change, ...]]:
-        """Single changes that start the group, the cheapest kind first."""
-        for ladder in self._ladders():
-            smallest = ladder.smallest(lambda change: self._trials.starts([change]))
-            if smallest is not None:
-                yield (smallest,)
-
-    def _several(self) -> Iterator[tuple[Change, ...]]:
-        """The fewest of all changes for all reasons that start the group, and other pairs."""
-        fewest = self._fewest()
-        if fewest:
-            yield fewest
-        if len(fewest) <= 2:
-            kinds = {change.kind for change in fewest}
-            for pair in self._pairs(self._ladders()):
-                if {change.kind for change in pair} != kinds:
-                    yield pair
-
-    def _ladders(self) -> list[Ladder]:
-        return [ladder for _, ladder in ladders(self._waiting, self._costs)]
-
-    def _fewest(self) -> tuple[Change, ...]:
-        """The largest changes for all reasons at once, then without those that it needs not, the
-        costliest first, and then each as small as it may be; empty if all together do not start the
-        group."""
-        changes = {step: step.change for step in self._all_at_once()}
-        before: list[Change] = []
-        while before != list(changes.values()):  # a smaller change may make another one useless
-            before = list(changes.values())
-            for step in sorted(changes, key=lambda step: -self._costs[step.change.kind]):
-                fewer = [change for each, change in changes.items() if each is not step]
-                if self._trials.starts(fewer):
-                    del changes[step]
-            for step in changes:
-                starts = partial(self._starts_instead, changes, step)
-                changes[step] = step.ladder.smallest(starts) or changes[step]
-        found = tuple(changes.values())
-        return found if self._are_all_needed(found) else ()
-
-    def _starts_instead(self, changes: Mapping[_Step, Change], step: _Step, change: Change) -> bool:
-        """Whether the group starts if a step makes another change."""
-        return self._trials.starts(list({**changes, step: change}.values()))
-
-    def _all_at_once(self) -> list[_Step]:
-        """The largest change of each ladder; then those for the reasons that are left with them."""
-        steps: list[_Step] = []
-        rest = self._waiting
-        for _ in range(MOST_ROUNDS):
-            known = {step.change.says for step in steps}
-            proposed = (_Step(each) for _, each in ladders(rest, self._costs))
-            more = [each for each in proposed if each.change.says not in known]
-            for step in more:
-                if self._trials.can_be_made([each.change for each in (*steps, step)]):
-                    steps.append(step)
-            changes = [step.change for step in steps]
-            if self._trials.starts(changes):
-                return steps
-            plan = self._trials.plan_with(changes)
-            if not more or plan is None or self._waiting.name not in plan.pod_groups:
-                break
-            rest = Waiting(plan, self._trials.cluster_with(changes), self._waiting.name)
-        return []
-
-    def _pairs(self, proposed: Sequence[Ladder]) -> Iterator[tuple[Change, ...]]:
-        """Two changes: the second follows from the reasons that are left with the first."""
-        for ladder_of_first in proposed:
-            first = ladder_of_first.make(ladder_of_first.values[-1])
-            plan = self._trials.plan_with([first])
-            if plan is None or self._waiting.name not in plan.pod_groups:
-                continue
-            changed = self._trials.cluster_with([first])
-            rest = Waiting(plan, changed, self._waiting.name)
-            for _, ladder in ladders(rest, self._costs):
-                if ladder.make(ladder.values[0]).kind == first.kind:
-                    continue
-                second = ladder.smallest(partial(self._starts_after, first))
-                if second is None or self._trials.starts([second]):
-                    continue
-                # The first was as large as it gets: a smaller one may do.
-                smaller = ladder_of_first.smallest(partial(self._starts_before, second))
-                pair = (smaller or first, second)
-                if self._are_all_needed(pair):
-                    yield pair
-
-    def _are_all_needed(self, changes: Sequence[Change]) -> bool:
-        """Whether it was proven that the group waits without any one of these changes."""
-        return all(
-            self._fails([*changes[:place], *changes[place + 1 :]]) for place in range(len(changes))
+def document(pages: Sequence[GroupPage]) -> str:
+    """One complete page with all of these."""
+    title = escape(text.listing(page.group for page in pages))
+    body = "".join(f'<div class="kai-fix">{"".join(_parts(page))}</div>' for page in pages)
+    return "\n".join(
+        (
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width">',
+            '<meta name="color-scheme" content="light dark">',
+            f"<title>{title}</title><style>{_STYLE}{_BODY_STYLE}</style></head><body>",
+            body,
+            "</body></html>",
+            "",
         )
-
-    def _fails(self, changes: Sequence[Change]) -> bool:
-        """Whether it was proven that these changes do not start the group. A plan whose search
-        ended early proves nothing."""
-        if self._trials.starts(changes):
-            return False
-        plan = self._trials.plan_with(changes)
-        return plan is None or not plan.spent_searches
-
-    def _why_none(self, *, is_complete: bool) -> str:
-        group = self._waiting.name
-        if is_complete:
-            none = f"None of the changes that kai can try starts {group}, alone or together."
-        else:
-            none = (
-                f"None of the changes that kai tried starts {group}; trying more of them, or "
-                "searching longer for pods to evict, was too much work."
-            )
-        first = turn.sentence(self._waiting.situation, self._waiting.group, self._waiting.facts)
-        more = " ".join(filter(None, (first, first_pods(self._waiting))))
-        return f"{none} {more}".strip()
-
-    def _starts_after(self, first: Change, second: Change) -> bool:
-        return self._trials.starts([first, second])
-
-    def _starts_before(self, second: Change, first: Change) -> bool:
-        return self._trials.starts([first, second])
-
-    def _fix(self, changes: tuple[Change, ...]) -> Fix:
-        plan, name = self._trials.plan_with(changes), self._waiting.name
-        assert plan is not None
-        evicted, then_wait, also_start = _effects(self._waiting.plan, plan, name)
-        rights = [right for change in changes for right in change.rights]
-        return Fix(
-            changes=tuple(change.says for change in changes),
-            kinds=tuple(change.kind for change in changes),
-            how=tuple(line for change in changes for line in change.how()),
-            starts=_starts(plan, name),
-            evicted=evicted,
-            then_wait=then_wait,
-            also_start=also_start,
-            cost=sum(self._costs[change.kind] for change in changes),
-            needs_an_operator=False,
-            rights=tuple(dict.fromkeys(rights)),
-            _made=changes,
-        )
+    )
 
 
-def _starts(plan: Answer, name: str) -> str:
-    """ "It starts now: 2 pods on n1." """
-    from kai.engine.explain import why
+def _parts(page: GroupPage) -> Iterator[str]:
+    headline, *others = page.sentences
+    yield f"<h1>{escape(headline)}</h1>"
+    yield from _paragraphs(others)
+    if not page.fixes.starts_already:
+        yield "<h2>What would start it</h2>"
+        yield from _of_fixes(page.fixes, said=page.sentences)
+    yield f'<p class="soft about">{escape(page.about)}</p>'
 
-    headline = why(plan, name).splitlines()[0]
-    return f"Then it {headline.removeprefix(name).strip()}"
+
+def _of_fixes(fixes: Fixes, said: Iterable[str] = ()) -> Iterator[str]:
+    """`said`: sentences that the page has already."""
+    if not fixes:
+        known = {each.strip() for each in said}
+        sentences = [*fixes.why_none.splitlines(), *fixes.waits_for]
+        yield from _paragraphs(each for each in sentences if each.strip() not in known)
+        return
+    first, *_ = fixes.lines()
+    yield f'<p class="soft">{escape(first.removesuffix(":"))}.</p>'
+    yield f"<ol>{''.join(f'<li>{_of_fix(each)}</li>' for each in fixes)}</ol>"
 
 
-def _effects(
-    before: Answer, after: Answer, name: str
-) -> tuple[dict[str, int], tuple[str, ...], tuple[str, ...]]:
-    """How many more pods lose their places, by group; groups that start only before, only after."""
-    earlier, later = before.situation.decided, after.situation.decided
-    nothing = (0, 0, 0)
-    evicted: dict[str, int] = {}
-    then_wait, also_start = [], []
-    for group in sorted({*earlier, *later} - {name}):
-        (placed_before, lost_before), (placed, lost) = (
-            (max(0, bound + promised - gone), max(0, gone - promised))
-            for bound, promised, gone in (
-                decided.get(group, nothing) for decided in (earlier, later)
-            )
-        )
-        if lost > lost_before:
-            evicted[group] = lost - lost_before
-        if placed_before and not placed:
-            then_wait.append(group)
-        if placed and not placed_before:
-            also_start.append(group)
-    return evicted, tuple(then_wait), tuple(also_start)
+def _of_fix(fix: Fix) -> str:
+    change, *effects = fix.lines()[: len(fix.lines()) - len(fix.how)]
+    parts = [f"<p><b>{escape(change)}</b></p>", *_paragraphs(effects)]
+    if fix.how:
+        shown = f"<pre>{escape(chr(10).join(fix.how))}</pre>"
+        if len(fix.how) > _MOST_LINES:
+            lines = text.count(len(fix.how), "line")
+            shown = f"<details><summary>How: {lines}</summary>{shown}</details>"
+        parts.append(shown)
+    return "".join(parts)
+
+
+def _paragraphs(sentences: Iterable[str]) -> Iterator[str]:
+    return (f"<p>{escape(each.strip())}</p>" for each in sentences)
