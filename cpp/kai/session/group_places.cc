@@ -72,12 +72,21 @@ class Surveyor {
     }
   }
 
+  bool LacksPartner(PodClassId pod_class) const {
+    const PodClass& pods = cluster_.pod_classes().info[pod_class];
+    if (pods.matches_own_required) return false;
+    return std::ranges::any_of(pods.affinity.required, [&](AffinityTermId term) {
+      return cluster_.affinity().TotalMatching(term) == 0;
+    });
+  }
+
   std::shared_ptr<const ClassPlaces> PlacesOfClass(PodClassId pod_class) {
     std::shared_ptr<const ClassPlaces>& known = of_class_[pod_class];
     if (known != nullptr) return known;
     auto places = std::make_shared<ClassPlaces>();
     places->pod_class = pod_class;
     places->standing = StandingOf(pod_class, &plans_);
+    places->lacks_partner = LacksPartner(pod_class);
     std::map<double, int64_t> capacity;
     std::map<int64_t, int64_t> free;
     for (const NodeId node : places->standing.possible) {

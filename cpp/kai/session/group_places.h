@@ -29,6 +29,8 @@ struct ClassPlaces {
   Standing standing;
   Amounts capacity;  // GPUs of possible nodes, and how many nodes have as many
   Amounts free;      // the same, after the cycle and promised to no pod
+  // A pod affinity that it requires matches no pod on any node, and no pod of its own.
+  bool lacks_partner = false;
 };
 
 struct GroupPlaces {
