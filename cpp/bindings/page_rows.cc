@@ -174,13 +174,22 @@ class PlacesRowMaker {
     py::list refusals;
     for (const PodRefusal& each : waiting.refusals)
       refusals.append(ToPython(FactsOf(each, waiting.first, cluster_)));
-    return py::make_tuple(cluster_.PodName(waiting.first), waiting.pods,
-                          MostSharedGpus(cluster_, places.pod_class), refusals, MessageOf(waiting),
-                          places.standing.possible.size(), places.capacity, places.free,
-                          obstacles->second, places.lacks_partner);
+    return py::make_tuple(
+        cluster_.PodName(waiting.first), waiting.pods, MostSharedGpus(cluster_, places.pod_class),
+        refusals, MessageOf(waiting), places.standing.possible.size(), places.capacity, places.free,
+        obstacles->second, places.lacks_partner, places.most.pods, LimitOf(places));
   }
 
  private:
+  // The resource that limits how many of the pods fit, and how much of it each needs.
+  py::object LimitOf(const ClassPlaces& places) const {
+    if (!places.most.slot.valid()) return py::none();
+    const std::span<const double> request = cluster_.pod_classes().request[places.pod_class];
+    const size_t slot = places.most.slot.index();
+    return py::make_tuple(ToPython(cluster_.slots().Name(places.most.slot)),
+                          ForPeople(cluster_.slots(), places.most.slot, request[slot]));
+  }
+
   // KAI's text; "" without refusals.
   std::string MessageOf(const GroupPlaces::Waiting& waiting) const {
     if (waiting.refusals.empty()) return "";

@@ -98,6 +98,8 @@ _Places = tuple[
     _Amounts,
     list[Mapping[str, Any]],
     bool,
+    int,
+    tuple[str, float] | None,
 ]
 # kai.engine.places.Domain
 _Domain = tuple[str, str, int, int, int, list[Mapping[str, Any]], list[tuple[str, int, str]]]

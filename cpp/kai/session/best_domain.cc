@@ -1,7 +1,6 @@
 #include "kai/session/best_domain.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <tuple>
 
@@ -10,26 +9,6 @@
 
 namespace kai {
 namespace {
-
-// How many pods like this one some amounts have room for, and the resource that limits them. GPUs
-// of `amounts` are in units of `gpu`.
-struct PodRoom {
-  int64_t pods = std::numeric_limits<int32_t>::max();
-  ResourceSlot slot;
-};
-
-PodRoom RoomFor(PodId pod, std::span<const double> amounts, double gpu, const Cluster& cluster) {
-  const std::span<const double> request = cluster.RequestOf(pod);
-  PodRoom room;
-  for (size_t i = 0; i < request.size(); ++i) {
-    const auto slot = ResourceSlot(static_cast<int32_t>(i));
-    double each = request[i];
-    if (slot == kGpuSlot) each = static_cast<double>(NanoGpus(GpusOf(pod, cluster))) / gpu;
-    if (each <= 0 || static_cast<int64_t>(amounts[i] / each) >= room.pods) continue;
-    room = {.pods = static_cast<int64_t>(amounts[i] / each), .slot = slot};
-  }
-  return room;
-}
 
 const TopologyConstraint* ConstraintOf(const Cluster& cluster, PodGroupId group) {
   const TopologyConstraintId id = cluster.sub_groups().topology[cluster.pod_groups().root[group]];

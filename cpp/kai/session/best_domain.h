@@ -1,7 +1,7 @@
 // BestDomain: the rack, zone or other domain that comes nearest to holding a group whose pods must
 // run in one, and what keeps its pods off nodes there. Computed on request, for explanations.
 //
-//   const std::optional<BestDomain> best = BestDomainOf(plan, group, places, after);
+//   BestDomainOf(plan, groups[i], places[i], after)
 //
 // Invariants: it depends on plan and configuration alone. Cost: O(nodes of the topology). Threads:
 // a pure function of a plan that does not change.

@@ -24,6 +24,18 @@ std::vector<std::pair<ClaimId, double>> SharedClaimsOf(PodId pod, const Cluster&
   return cluster.claims().SharedClaimsOf(needs);
 }
 
+PodRoom RoomFor(PodId pod, std::span<const double> amounts, double gpu, const Cluster& cluster) {
+  const std::span<const double> request = cluster.RequestOf(pod);
+  PodRoom room;
+  for (size_t i = 0; i < request.size(); ++i) {
+    const auto slot = ResourceSlot(static_cast<int32_t>(i));
+    const double each = slot == kGpuSlot ? request[i] * kNanoOfAGpu / gpu : request[i];
+    if (each <= 0 || amounts[i] / each >= static_cast<double>(room.pods)) continue;
+    room = {.pods = static_cast<int64_t>(std::max(0.0, amounts[i] / each)), .slot = slot};
+  }
+  return room;
+}
+
 double DeviceSum::CountedOf(PodId pod) {
   double gpus = 0;
   for (const auto& [claim, devices] : SharedClaimsOf(pod, cluster_)) {

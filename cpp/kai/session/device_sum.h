@@ -1,8 +1,8 @@
 // DeviceSum: GPUs of several pods, counted by device: pods that share the devices of a claim hold
 // them once (spec 3 D6).
 //
-//   DeviceSum sum(cluster);
-//   for (const PodId pod : pods) gpus += sum.Add(pod);
+//   DeviceSum sum(*cluster);
+//   for (const PodId pod : cluster->pods().name.ids()) gpus += sum.Add(pod);
 //
 // Invariants: a claim counts for the first pod of the sum that uses it. Cost: O(claims of the pod).
 // Threads: one writer.
@@ -10,6 +10,8 @@
 #define KAI_SESSION_DEVICE_SUM_H_
 
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -28,6 +30,14 @@ constexpr double kNanoOfAGpu = 1e9;
 
 // Of these GPUs, those of claims that other pods may use, too.
 std::vector<std::pair<ClaimId, double>> SharedClaimsOf(PodId pod, const Cluster& cluster);
+
+// How many pods like this one some amounts have room for, at most, and the resource that limits
+// them. GPUs of `amounts` are in units of `gpu`; parts of devices are not counted.
+struct PodRoom {
+  int64_t pods = std::numeric_limits<int32_t>::max();
+  ResourceSlot slot;
+};
+PodRoom RoomFor(PodId pod, std::span<const double> amounts, double gpu, const Cluster& cluster);
 
 class DeviceSum {
  public:

@@ -2,7 +2,7 @@
 // they are not evicted for it; and how much its nodes would have if all left that nothing protects.
 // Computed on request, for explanations.
 //
-//   HoldersOf(plan, account, config, groups, places).front()    // of the first group: by resource
+//   HoldersOf(plan, account, config, groups, places)    // for each group, by resource
 //   ToPython(WordOf(each.why))
 //
 // Invariants: it depends on plan and configuration alone; rows are sorted by amount, most first.

@@ -1,6 +1,6 @@
 // Holdings: what pod groups hold on nodes and keep after a plan.
 //
-//   for (const Holding& each : HoldingsOf(plan)) free[each.node] -= each.amounts[slot];
+//   const std::vector<Holding> holdings = HoldingsOf(plan);
 //
 // Invariants: it depends on the plan alone; rows are sorted by group and node. GPUs are counted by
 // device within a row: two groups that share a device both hold it. Cost: O(pods). Threads: a pure

@@ -410,6 +410,7 @@ class _Case:
         scarce = [each for each in self._scarce if lacks_gpus or each.resource != "gpu"]
         yield from map(self._nearest, scarce)
         yield self._partners()
+        yield from self._devices()
         first = turn.sentence(self.situation, self.group, self.facts)
         yield first
         if lacks_gpus:
@@ -440,10 +441,10 @@ class _Case:
             return ""
         subject = "It needs" if self.facts.pod_count == 1 else "Each pod needs"
         wanted = amount(held.resource, float(held.requested))
-        return (
-            f"{subject} {wanted}; node {held.nearest} comes nearest, with "
-            f"{part(held.resource, float(held.free))} free."
-        )
+        free = part(held.resource, float(held.free))
+        if held.free >= held.requested:  # for one pod, not for all
+            return f"{subject} {wanted}; node {held.nearest} has the most free: {free}."
+        return f"{subject} {wanted}; node {held.nearest} comes nearest, with {free} free."
 
     def _repeats_limit(self, reason: Reason, never: list[str]) -> bool:
         """Whether the sentences about what no waiting will change name the limit already."""
@@ -528,6 +529,18 @@ class _Case:
         cluster = None if self.in_short else self.plan._objects
         return partners.sentence(alone.first, cluster, self.may_name)
 
+    def _devices(self) -> Iterable[str]:
+        """The devices of nodes that have none for its claims."""
+        nodes = dict.fromkeys(
+            refusal["node"]
+            for reason in self.group.reasons
+            for refusal in reason.facts.get("refusals", ())
+            if refusal["cause"] == "no_devices"
+        )
+        if not nodes:
+            return ()
+        return hints.about_devices(self.places[0].first, list(nodes)[:3], self.plan._objects)
+
     def _partners(self) -> str:
         """Where the pods are that its pods must be near, if nodes refuse it for that."""
         causes = (
@@ -535,9 +548,16 @@ class _Case:
             for reason in self.group.reasons
             for refusal in reason.facts.get("refusals", ())
         )
-        if "pod_affinity" not in causes or any(each.lacks_partner for each in self.places):
+        found = set(causes) & {"pod_affinity", "pod_anti_affinity"}
+        if not found or any(each.lacks_partner for each in self.places):
             return ""
-        return partners.where(self.places[0].first, self.plan._objects, self.may_name)
+        first, objects = self.places[0].first, self.plan._objects
+        return " ".join(
+            filter(
+                None,
+                (partners.where(first, objects, self.may_name, kind) for kind in sorted(found)),
+            )
+        )
 
     def _never(self) -> Iterable[str]:
         waiting = self.facts.requests
@@ -592,7 +612,7 @@ class _Case:
         room = self.room
         why = self._too_large_for(least, room.all_gpus, room.most_of)
         if not why:
-            return ""
+            return self._too_many_for_all()
         # Nodes with a cordon, a taint or a bad state may take pods again, with at most these GPUs.
         whole, passing = self.account.room, sum(each.nodes for each in self._known if each.may_pass)
         most_gpus = min(whole.all_gpus, room.all_gpus + passing * whole.largest_node)
@@ -604,6 +624,20 @@ class _Case:
         if passing and not self._too_large_for(least, most_gpus, most_of):
             return f"It cannot start now: {why} ({self.places[0].excluded()})."
         return f"It can never start here: {why}."
+
+    def _too_many_for_all(self) -> str:
+        """The same for CPUs, memory and other resources."""
+        if len(self.places) != 1 or any(each.may_pass for each in self.places[0].obstacles):
+            return ""
+        places, missing = self.places[0], self._missing()
+        if places.limit is None or places.most >= missing or not places.possible:
+            return ""
+        resource, each = places.limit
+        return (
+            f"It can never start here: {text.count(missing, 'pod')} that must start together need "
+            f"{amount(resource, each)} each, and empty nodes have room for "
+            f"{text.number(places.most)}."
+        )
 
     def _too_large_for(
         self, least: Fraction, gpus: Fraction, most_of: Callable[[Fraction], int]
@@ -730,6 +764,12 @@ class _Case:
         if any(each.code == "gang_incomplete" for each in self.group.reasons):
             return ""  # explained with the gang
         return self._next_pod(facts)
+
+    def _no_free_devices(self, facts: Facts) -> str | None:
+        causes = {each["cause"] for each in facts["refusals"]}
+        if causes & {"claim_expression", "claim_elsewhere", "deleted_claims"}:
+            return None
+        return self._no_node(facts)
 
     def _next_pod(self, facts: Facts) -> str | None:
         lacks_gpus = self._lacks_gpus(facts["refusals"])
@@ -1023,6 +1063,7 @@ _SENTENCES: dict[str, Callable[[_Case, Facts], str | None]] = {
     "not_enough_gpus": _Case._no_node,
     "not_enough_resources": _Case._no_node,
     "no_matching_node": _Case._no_node,
+    "no_free_devices": _Case._no_free_devices,
     "topology_too_small": _Case._topology_too_small,
     "larger_than_any_node": _Case._larger_than_any_node,
     "preemption_delay": _Case._preemption_delay,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kai.api.owning import selects
 from kai.api.reading import at, mapping, objects
@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 Manifest = Mapping[str, Any]
 
 _ENDED = ("Succeeded", "Failed")
-_UNNAMED = "No pod on a node has the labels that its podAffinity requires."
+_UNNAMED = "No pod with the labels of its podAffinity runs on a node with its topologyKey."
+_FIELDS = {"pod_affinity": "podAffinity", "pod_anti_affinity": "podAntiAffinity"}
+
+
+class Others(NamedTuple):
+    """The other pods, which have not ended, and the nodes; by name."""
+
+    pods: Mapping[str, Manifest]
+    nodes: Mapping[str, Manifest]
 
 
 MayName = Callable[[str], bool]
@@ -30,18 +38,33 @@ def sentence(name: str, cluster: Cluster | None, may_name: MayName) -> str:
     return next(filter(None, _of_terms(name, cluster, may_name, _missing)), _UNNAMED)
 
 
-def where(name: str, cluster: Cluster | None, may_name: MayName) -> str:
-    """Where the pods are that the pod `name` must be near; "" if that is not known."""
-    return next(filter(None, _of_terms(name, cluster, may_name, _there)), "")
+def where(name: str, cluster: Cluster | None, may_name: MayName, cause: str) -> str:
+    """Where the pods are that the pod `name` must be near, or for the cause pod_anti_affinity must
+    not be near; "" if that is not known."""
+    field = _FIELDS[cause]
+    must = "must be near a pod" if field == "podAffinity" else "must not be near pods"
+
+    def there(term: Manifest, own: str, others: Others) -> str:
+        selector = mapping(term.get("labelSelector"))
+        places = [f"{other} on {node}" for other, node in _on_nodes(term, own, others)]
+        if not places:
+            return ""
+        return (
+            f"It {must} with {text.listing(_words(selector))} ({field}, "
+            f"{term.get('topologyKey')}): {text.listing(places)}."
+        )
+
+    return next(filter(None, _of_terms(name, cluster, may_name, there, field)), "")
 
 
 def _of_terms(
     name: str,
     cluster: Cluster | None,
     may_name: MayName,
-    write: Callable[[Manifest, str, Mapping[str, Manifest]], str],
+    write: Callable[[Manifest, str, Others], str],
+    field: str = "podAffinity",
 ) -> Iterable[str]:
-    """What `write` returns for each term of its podAffinity, its namespace and the other pods."""
+    """What `write` returns for each required term, the pod's namespace and the other pods."""
     pod = None if cluster is None else cluster._find("Pod", name)
     if cluster is None or pod is None:
         return
@@ -52,41 +75,41 @@ def _of_terms(
     }
     if not all(map(may_name, others)):
         return
-    required = mapping(at(pod, "spec", "affinity", "podAffinity"))
+    required = mapping(at(pod, "spec", "affinity", field))
     for term in objects(required.get("requiredDuringSchedulingIgnoredDuringExecution")):
         selector = mapping(term.get("labelSelector"))
         if selector and term.get("namespaceSelector") is None:
-            yield write(term, _namespace(pod), others)
+            yield write(term, _namespace(pod), Others(others, cluster._all("Node")))
 
 
-def _there(term: Manifest, own: str, pods: Mapping[str, Manifest]) -> str:
-    selector = mapping(term.get("labelSelector"))
-    nodes = {
-        other: at(pod, "spec", "nodeName")
-        for other, pod in pods.items()
-        if _namespace(pod) in _namespaces(term, own) and selects(selector, _labels(pod))
-    }
-    places = [f"{other} on {node}" for other, node in sorted(nodes.items()) if node]
-    if not places:
-        return ""
-    return (
-        f"It must be near a pod with {text.listing(_words(selector))} (podAffinity, "
-        f"{term.get('topologyKey')}): {text.listing(places)}."
-    )
+def _on_nodes(term: Manifest, own: str, others: Others) -> Iterable[tuple[str, str]]:
+    """The pods that the term selects, each with its node; by name."""
+    selector, namespaces = mapping(term.get("labelSelector")), _namespaces(term, own)
+    for other, pod in sorted(others.pods.items()):
+        node = at(pod, "spec", "nodeName")
+        if node and _namespace(pod) in namespaces and selects(selector, _labels(pod)):
+            yield other, str(node)
 
 
 def _namespaces(term: Manifest, own: str) -> set[str]:
     return set(term.get("namespaces") or ()) or {own}
 
 
-def _missing(term: Manifest, own: str, pods: Mapping[str, Manifest]) -> str:
-    """ "" if some pod on a node has the labels."""
+def _missing(term: Manifest, own: str, others: Others) -> str:
+    """Why no pod meets the term; "" if some pod on a node of the topology does."""
     selector, namespaces = mapping(term.get("labelSelector")), _namespaces(term, own)
+    pods, key = others.pods, str(term.get("topologyKey"))
+    wanted = text.listing(_words(selector))
+    if placed := list(_on_nodes(term, own, others)):
+        if any(key in _labels(others.nodes.get(node, {})) for _, node in placed):
+            return ""
+        first, node = placed[0]
+        return (
+            f"It must be near a pod with {wanted} (podAffinity), but the nodes of such pods do not "
+            f"have the label {key}, its topologyKey: {first} on {node}."
+        )
     matching = {name: pod for name, pod in pods.items() if selects(selector, _labels(pod))}
     here = {name: pod for name, pod in matching.items() if _namespace(pod) in namespaces}
-    if any(at(pod, "spec", "nodeName") for pod in here.values()):
-        return ""
-    wanted = text.listing(_words(selector))
     if here:
         names = text.listing(sorted(here))
         verb = "waits itself" if len(here) == 1 else "wait themselves"

@@ -72,6 +72,8 @@ class Places:
     `refusals`: of rules that refuse the pod before any node is checked, and `message`: in KAI's
     words. `possible`: how many nodes could take it; `capacity` and `free`: GPUs of these, and how
     many nodes have as many. `lacks_partner`: it must be near other pods, and there are none.
+    `most`: of these pods, no more fit on the possible nodes if nothing else runs there, because of
+    the resource `limit`, with the amount that each needs.
     """
 
     first: str
@@ -84,6 +86,8 @@ class Places:
     free: Amounts
     obstacles: Sequence[Obstacles]
     lacks_partner: bool
+    most: int
+    limit: tuple[str, float] | None
 
     @property
     def shares_claims(self) -> bool:

@@ -165,6 +165,8 @@ class Situation:
                     free=_amounts(row[7]),
                     obstacles=[Obstacles(**each) for each in row[8]],
                     lacks_partner=row[9],
+                    most=row[10],
+                    limit=row[11],
                 )
                 for row in rows
             ]

@@ -104,6 +104,22 @@ def test_a_cordoned_node_with_the_claimed_devices_is_named() -> None:
     ]
 
 
+def test_devices_that_no_selector_matches_are_counted_with_the_selector() -> None:
+    selected = claim("c")
+    expression = "device.driver == 'gpu.other.com'"
+    exactly = selected["spec"]["devices"]["requests"][0]["exactly"]
+    exactly["selectors"] = [{"cel": {"expression": expression}}]
+    cluster = sharing(devices=2, pods=1)
+    snapshot = cluster.to_snapshot()
+    snapshot["rawObjects"]["resourceClaims"] = [selected]
+    lines = why(kai.Cluster.from_snapshot(snapshot))
+    assert lines == [
+        "No node can take the next pod: 1 node without free devices for its claims.",
+        "Node n2 has 2 devices, none in use.",
+        f"Claim q/c selects devices with: {expression}",
+    ]
+
+
 # ---- CPUs, memory and slices ---------------------------------------------------------------------
 
 
@@ -176,9 +192,33 @@ def test_a_gang_that_does_not_fit_beside_its_first_pods_has_numbers() -> None:
     cluster = busy(cpus=10).pending("q/p", pods=2, gpus=1, cpus=4, min_member=2)
     assert why(cluster) == [
         "2 pods must start together, but there is room for 1: 1 node short of free CPUs.",
-        "Each pod needs 4 CPUs; node n1 comes nearest, with 6 free.",
+        "Each pod needs 4 CPUs; node n1 has the most free: 6.",
         "q/x holds 10 CPUs and has no lower priority.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("request_", "amount"), [({"cpus": 4}, "4 CPUs"), ({"memory": "3Gi"}, "3 GiB of memory")]
+)
+def test_a_gang_that_empty_nodes_cannot_hold_never_starts(
+    request_: dict[str, Any], amount: str
+) -> None:
+    cluster = kai.Cluster().queue("q")
+    cluster.node("n1", cpus=8, memory="8Gi").node("n2", cpus=8, memory="8Gi")
+    cluster.running("q/x", cpus=2, node="n1").pending("q/p", pods=5, min_member=5, **request_)
+    assert why(cluster) == [
+        f"It can never start here: 5 pods that must start together need {amount} each, and empty"
+        " nodes have room for 4."
+    ]
+
+
+def test_a_cordoned_node_may_hold_the_rest_of_a_gang_later() -> None:
+    cluster = kai.Cluster().queue("q").node("n1", cpus=8).node("n2", cpus=8, cordoned=True)
+    first = why(cluster.pending("q/p", pods=3, cpus=4, min_member=3))[0]
+    assert first == (
+        "3 pods must start together, but there is room for 2: node n2 cordoned, 1 node short of"
+        " free CPUs."
+    )
 
 
 def test_slices_count_in_the_table_of_decisions_as_in_queues() -> None:
@@ -403,6 +443,30 @@ def test_the_table_of_waiting_groups_says_that_a_partner_is_missing() -> None:
     [waits] = snapshot["rawObjects"]["pods"]
     waits["spec"]["affinity"] = near({"app": "redis"})
     plan = kai.Scheduler().plan(kai.Cluster.from_snapshot(snapshot))
-    assert "No pod on a node has the labels that its podAffinity requires." in " ".join(
-        str(plan).split()
+    assert "No pod with the labels of its podAffinity runs on a node with its topologyKey." in (
+        " ".join(str(plan).split())
     )
+
+
+def test_a_partner_on_a_node_without_the_topology_key_is_not_missing(tmp_path: Path) -> None:
+    first = with_others(tmp_path, pod("c", node="n1", app="redis"), topologyKey="zone")[0]
+    assert first == (
+        "It must be near a pod with app=redis (podAffinity), but the nodes of such pods do not have"
+        " the label zone, its topologyKey: q/c on n1."
+    )
+
+
+def test_the_pods_that_repel_it_are_named() -> None:
+    cluster = kai.Cluster().queue("q").node("n1", labels={"kubernetes.io/hostname": "n1"})
+    snapshot = cluster.running("q/x", node="n1").pending("q/p").to_snapshot()
+    for each in snapshot["rawObjects"]["pods"]:
+        if each["metadata"]["name"] == "x-0":
+            each["metadata"].setdefault("labels", {})["app"] = "redis"
+        else:
+            terms = near({"app": "redis"})["podAffinity"]
+            each["spec"]["affinity"] = {"podAntiAffinity": terms}
+    assert why(kai.Cluster.from_snapshot(snapshot)) == [
+        "No node can take the next pod: 1 node near pods it must not be near.",
+        "It must not be near pods with app=redis (podAntiAffinity, kubernetes.io/hostname): q/x-0"
+        " on n1.",
+    ]
