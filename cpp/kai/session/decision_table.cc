@@ -10,7 +10,7 @@ void AddPlacement(const Plan& plan, const CycleLog::Decision& decision, Decision
   const Cluster& cluster = *plan.cluster;
   const size_t row = table->size();
   table->node.Add(cluster.Text(cluster.nodes().name[decision.node]));
-  double gpus = cluster.slots().TotalGpus(cluster.RequestOf(decision.pod));
+  double gpus = cluster.RequestOf(decision.pod)[kGpuSlot.index()];
   int32_t devices = 0;
   double portion = 0;
   int64_t gpu_memory_mib = 0;

@@ -12,6 +12,11 @@ double GpusOf(PodId pod, const Cluster& cluster) {
   return gpu.portion * static_cast<double>(gpu.count);
 }
 
+double GpusOfSlices(PodId pod, const Cluster& cluster) {
+  const std::span<const double> request = cluster.RequestOf(pod);
+  return cluster.slots().TotalGpus(request) - request[kGpuSlot.index()];
+}
+
 int64_t NanoGpus(double gpus) {
   constexpr double kDigitsOfADouble = 1e-3;  // 0.3 is a little less than 300,000,000 billionths
   return static_cast<int64_t>(

@@ -23,6 +23,9 @@ namespace kai {
 // The GPUs that a pod requests; 0 if it requests GPU memory.
 double GpusOf(PodId pod, const Cluster& cluster);
 
+// The GPUs that queues count for the MIG slices that a pod requests; no device is one of these.
+double GpusOfSlices(PodId pod, const Cluster& cluster);
+
 // Devices, or parts of them, in billionths: 0.3 is 300,000,000. Further digits are cut, so that
 // three thirds are no more than one device.
 int64_t NanoGpus(double gpus);

@@ -121,8 +121,10 @@ class RowMaker {
         continue;
       }
       ++rows[at].pods;
-      rows[at].gpus += table_.gpus[i];
-      if (table_.gpus[i] > 0) rows[at].gpus -= sums[at].CountedOf(plan_.decisions[i].pod);
+      if (plan_.decisions[i].kind != CycleLog::Decision::Kind::kEvict) {
+        const PodId pod = plan_.decisions[i].pod;
+        rows[at].gpus += table_.gpus[i] + GpusOfSlices(pod, cluster_) - sums[at].CountedOf(pod);
+      }
       const int32_t node = table_.node.codes()[i];
       if (node == CodedColumn::kNone) continue;
       const auto [found, is_new] = place_of[at].try_emplace(node, places[at].size());

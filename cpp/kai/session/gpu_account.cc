@@ -78,9 +78,7 @@ class Accountant {
         claim->stays |= is_bound;
         claim->is_promised |= !is_bound;
       });
-      const std::span<const double> request = cluster_.RequestOf(each.pod);
-      const double of_slices = cluster_.slots().TotalGpus(request) - request[kGpuSlot.index()];
-      (is_bound ? idle_ : leaving_)[each.node] -= NanoGpus(table_.gpus[i] - of_slices - shared);
+      (is_bound ? idle_ : leaving_)[each.node] -= NanoGpus(table_.gpus[i] - shared);
     }
   }
 
@@ -135,7 +133,8 @@ class Accountant {
       const CycleLog::Decision& each = plan_.decisions[i];
       // A pod that moves is promised what it holds already.
       const bool moves = each.kind == Kind::kPipeline && evicted_.contains(each.pod);
-      if (each.kind != Kind::kEvict && !moves) add(each.pod, NanoGpus(table_.gpus[i]));
+      if (each.kind != Kind::kEvict && !moves)
+        add(each.pod, NanoGpus(table_.gpus[i] + GpusOfSlices(each.pod, cluster_)));
     }
     const PodColumns& pods = cluster_.pods();
     for (const Plan::Eviction& each : plan_.evictions) {

@@ -37,7 +37,10 @@ std::vector<Holding> HoldingsOf(const Plan& plan) {
     for (size_t slot = 0; slot < request.size(); ++slot) {
       if (slot != kGpuSlot.index()) held.amounts[slot] += request[slot];
     }
-    held.amounts[kGpuSlot.index()] += static_cast<double>(found->second.devices.Add(pod));
+    const bool by_memory = cluster.ClassOf(pod).gpu.kind == GpuRequestKind::kMemory;
+    held.amounts[kGpuSlot.index()] +=
+        by_memory ? NanoGpus(cluster.AcceptedOn(pods.pod_class[pod], node)[kQuotaGpu])
+                  : found->second.devices.Add(pod);
   }
   std::vector<Holding> all;
   for (auto& [place, row] : rows) all.push_back(std::move(row.held));

@@ -397,7 +397,9 @@ class _Case:
     def _is_about_gpus(self, reason: Reason) -> bool:
         """Whether nodes that have GPUs, or the best domain, have too few free ones."""
         if reason.code == "topology_too_small" and self.domain is not None:
-            return any(resource == "gpu" for resource, *_ in self.domain.lacks)
+            return self.domain.lacks_only_gpus or self.domain.lacks_gpus
+        if reason.code == "no_matching_node" and self.facts.sharer:
+            return not reason.facts["refusals"]  # parts of GPUs are missing (spec 3 E5)
         if reason.code != "not_enough_gpus":
             return False
         found = [each for each in reason.facts["refusals"] if self._lacks_gpus([each])]

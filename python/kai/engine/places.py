@@ -151,6 +151,10 @@ class Domain:
     def lacks_only_gpus(self) -> bool:
         return not self.obstacles and all(resource == "gpu" for resource, *_ in self.lacks)
 
+    @property
+    def lacks_gpus(self) -> bool:
+        return any(resource == "gpu" for resource, *_ in self.lacks)
+
     def sentence(self, pods: int) -> str:
         """`pods`: how many must start together."""
         level = self.level.rpartition("/")[2]

@@ -168,6 +168,15 @@ def test_a_shortage_of_slices_has_holders() -> None:
     ]
 
 
+def test_pods_with_gpu_memory_hold_a_part_of_a_gpu() -> None:
+    cluster = kai.Cluster().queue("q").node("n1", gpus=1, gpu_memory_mib=16_000)
+    cluster.running("q/x", node="n1", gpu_memory_mib=10_000, priority="build")
+    assert why(cluster.pending("q/p", gpu_memory_mib=8_000)) == [
+        "No GPU of a suitable node has 8,000 MiB left.",
+        "q/x holds 0.63 GPUs and is not preemptible.",
+    ]
+
+
 def test_pods_of_no_group_hold_cpus_too() -> None:
     """A DaemonSet of another scheduler is not evicted."""
     cluster = busy(cpus=1)
@@ -226,10 +235,10 @@ def test_slices_count_in_the_table_of_decisions_as_in_queues() -> None:
     cluster = kai.Cluster().queue("q")
     cluster.node("n1", labels={"nvidia.com/mig.strategy": "mixed"}, resources={name: 2})
     cluster.pending("q/p", resources={name: 1})
-    row = next(row for row in str(kai.Scheduler().plan(cluster)).splitlines() if "bind" in row)
-    assert row.split() == ["bind", "q/p", "1", "2", "n1"]
-    plan = kai.Scheduler().plan(cluster.configure(countMigAsParts=True))
-    assert plan.decisions[0].to_dict()["gpus"] == pytest.approx(2 / 7)
+    for params, gpus in (({}, "2"), ({"countMigAsParts": True}, "0.286")):
+        plan = kai.Scheduler().plan(cluster.configure(**params))
+        row = next(row for row in str(plan).splitlines() if "bind" in row)
+        assert row.split() == ["bind", "q/p", "1", gpus, "n1"]
 
 
 def test_a_queue_at_its_fair_share_of_memory_cannot_reclaim() -> None:
@@ -306,6 +315,17 @@ def test_the_holders_are_those_of_the_best_rack() -> None:
     assert why(gang(cluster)) == [
         "It needs 8 GPUs in one rack; the best rack, r1, is 4 short.",
         "q/x holds 2 GPUs and is not preemptible.",
+    ]
+
+
+def test_the_holders_of_a_rack_may_leave_some_gpus_on_each_node() -> None:
+    cluster = racks().running("q/x", node="n2", gpus=1, priority="build")
+    cluster.pending(
+        "q/p", pods=8, gpus=1, min_member=8, topology="site", required_level="example.com/rack"
+    )
+    assert why(cluster) == [
+        "It needs 8 GPUs in one rack; the best rack, r1, is 1 short.",
+        "q/x holds 1 GPU and is not preemptible.",
     ]
 
 
