@@ -235,8 +235,8 @@ def test_slices_count_in_the_table_of_decisions_as_in_queues() -> None:
     cluster = kai.Cluster().queue("q")
     cluster.node("n1", labels={"nvidia.com/mig.strategy": "mixed"}, resources={name: 2})
     cluster.pending("q/p", resources={name: 1})
-    for params, gpus in (({}, "2"), ({"countMigAsParts": True}, "0.286")):
-        plan = kai.Scheduler().plan(cluster.configure(**params))
+    for in_parts, gpus in ((False, "2"), (True, "0.286")):
+        plan = kai.Scheduler().plan(cluster.configure(countMigAsParts=in_parts))
         row = next(row for row in str(plan).splitlines() if "bind" in row)
         assert row.split() == ["bind", "q/p", "1", gpus, "n1"]
 
