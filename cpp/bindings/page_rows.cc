@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,11 +14,13 @@
 #include "kai/model/building/numbering.h"
 #include "kai/placement/node_room.h"
 #include "kai/session/alone.h"
+#include "kai/session/best_domain.h"
 #include "kai/session/digest.h"
 #include "kai/session/gpu_account.h"
 #include "kai/session/group_places.h"
 #include "kai/session/group_story.h"
 #include "kai/session/holders.h"
+#include "kai/session/holdings.h"
 #include "kai/session/places_facts.h"
 #include "kai/session/plan_texts.h"
 #include "kai/session/protection.h"
@@ -171,13 +174,22 @@ class PlacesRowMaker {
     py::list refusals;
     for (const PodRefusal& each : waiting.refusals)
       refusals.append(ToPython(FactsOf(each, waiting.first, cluster_)));
-    return py::make_tuple(cluster_.PodName(waiting.first), waiting.pods,
-                          MostSharedGpus(cluster_, places.pod_class) > 0, refusals,
-                          MessageOf(waiting), places.standing.possible.size(), places.capacity,
-                          places.free, obstacles->second);
+    return py::make_tuple(
+        cluster_.PodName(waiting.first), waiting.pods, MostSharedGpus(cluster_, places.pod_class),
+        refusals, MessageOf(waiting), places.standing.possible.size(), places.capacity, places.free,
+        obstacles->second, places.lacks_partner, places.most.pods, LimitOf(places));
   }
 
  private:
+  // The resource that limits how many of the pods fit, and how much of it each needs.
+  py::object LimitOf(const ClassPlaces& places) const {
+    if (!places.most.slot.valid()) return py::none();
+    const std::span<const double> request = cluster_.pod_classes().request[places.pod_class];
+    const size_t slot = places.most.slot.index();
+    return py::make_tuple(ToPython(cluster_.slots().Name(places.most.slot)),
+                          ForPeople(cluster_.slots(), places.most.slot, request[slot]));
+  }
+
   // KAI's text; "" without refusals.
   std::string MessageOf(const GroupPlaces::Waiting& waiting) const {
     if (waiting.refusals.empty()) return "";
@@ -208,6 +220,39 @@ py::list PlacesRows(const Plan& plan, const GpuAccount& account, const Config& c
   return rows;
 }
 
+py::list DomainRows(const Plan& plan, const GpuAccount& account, const Config& config,
+                    const std::vector<std::string>& names) {
+  const Cluster& cluster = *plan.cluster;
+  py::list rows;
+  std::vector<size_t> at;  // where the rows of these groups belong
+  std::vector<PodGroupId> groups;
+  for (const PodGroupId group : GroupsNamed(names, cluster)) {
+    if (NeedsOneDomain(plan, group)) {
+      at.push_back(rows.size());
+      groups.push_back(group);
+    }
+    rows.append(py::none());
+  }
+  if (groups.empty()) return rows;
+  const FreeAmounts after = FreeAfter(plan, account);
+  const std::vector<GroupPlaces> places = PlacesOf(plan, account, config, groups);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const std::optional<BestDomain> best = BestDomainOf(plan, groups[i], places[i], after);
+    if (!best) continue;
+    py::list obstacles;
+    for (const Standing::Obstacles& each : best->obstacles)
+      obstacles.append(ToPython(FactsOf(each, places[i].classes.front().first, cluster)));
+    py::list lacks;
+    for (const BestDomain::Lack& each : best->lacks) {
+      lacks.append(py::make_tuple(ToPython(cluster.slots().Name(each.slot)), each.nodes,
+                                  ToPython(cluster.Text(cluster.nodes().name[each.first]))));
+    }
+    rows[at[i]] = py::make_tuple(ToPython(cluster.Text(best->level)), best->name, best->domains,
+                                 best->room, best->most, obstacles, lacks);
+  }
+  return rows;
+}
+
 py::list HolderRows(const Plan& plan, const GpuAccount& account, const Config& config,
                     const std::vector<std::string>& names) {
   const Cluster& cluster = *plan.cluster;
@@ -216,15 +261,28 @@ py::list HolderRows(const Plan& plan, const GpuAccount& account, const Config& c
   const auto name_of = [&](QueueId queue) {
     return TextOrNone(queue.valid() ? cluster.queues().name[queue] : NameId(), cluster);
   };
+  const auto name_of_first = [&](const Holders& each) {
+    if (each.why == Holders::Why::kNoGroup) return cluster.PodName(each.first_pod);
+    return cluster.PodGroupName(each.first);
+  };
   py::list all;
-  for (const HeldPlaces& of_group : HoldersOf(plan, account, config, groups, places)) {
-    py::list rows;
-    for (const Holders& each : of_group.holders) {
-      rows.append(py::make_tuple(ToPython(WordOf(each.why)), name_of(each.queue),
-                                 name_of(each.level), each.groups, each.gpus,
-                                 cluster.PodGroupName(each.first), each.until_ns, each.runtime_ns));
+  for (const std::vector<HeldPlaces>& of_group : HoldersOf(plan, account, config, groups, places)) {
+    py::list resources;
+    for (const HeldPlaces& of_resource : of_group) {
+      py::list rows;
+      for (const Holders& each : of_resource.holders) {
+        rows.append(py::make_tuple(ToPython(WordOf(each.why)), name_of(each.queue),
+                                   name_of(each.level), each.groups, each.amount,
+                                   name_of_first(each), each.until_ns, each.runtime_ns));
+      }
+      const NodeId nearest = of_resource.nearest;
+      resources.append(py::make_tuple(
+          ToPython(cluster.slots().Name(of_resource.slot)), rows, of_resource.room,
+          of_resource.own_room, of_resource.requested,
+          TextOrNone(nearest.valid() ? cluster.nodes().name[nearest] : NameId(), cluster),
+          of_resource.free));
     }
-    all.append(py::make_tuple(rows, of_group.room, of_group.own_room));
+    all.append(resources);
   }
   return all;
 }
@@ -277,23 +335,16 @@ py::list StartAlone(const Plan& plan, const Config& config, const std::vector<st
 
 py::list HoldingRows(const Plan& plan) {
   const Cluster& cluster = *plan.cluster;
-  const PodColumns& pods = cluster.pods();
-  absl::flat_hash_set<PodId> evicted;
-  for (const Plan::Eviction& each : plan.evictions) evicted.insert(each.pod);
-  std::map<std::pair<std::string_view, std::string>, int64_t> held;
-  for (const PodId pod : pods.name.ids()) {
-    if (!pods.name[pod].valid() || !pods.group[pod].valid() || !pods.node[pod].valid() ||
-        !IsActiveAllocated(pods.status[pod]) || evicted.contains(pod))
-      continue;
-    const int64_t gpus = NanoGpus(GpusOf(pod, cluster));
-    const std::string_view node = cluster.Text(cluster.nodes().name[pods.node[pod]]);
-    if (gpus > 0) held[{node, cluster.PodGroupName(pods.group[pod])}] += gpus;
+  std::map<std::pair<std::string_view, std::string>, double> held;
+  for (const Holding& each : HoldingsOf(plan)) {
+    const double gpus = each.amounts[kGpuSlot.index()] / kNanoOfAGpu;
+    if (!each.group.valid() || gpus <= 0) continue;
+    const std::string_view node = cluster.Text(cluster.nodes().name[each.node]);
+    held[{node, cluster.PodGroupName(each.group)}] = gpus;
   }
   py::list rows;
-  for (const auto& [place, gpus] : held) {
-    const double devices = static_cast<double>(gpus) / kNanoOfAGpu;
-    rows.append(py::make_tuple(ToPython(place.first), place.second, devices));
-  }
+  for (const auto& [place, gpus] : held)
+    rows.append(py::make_tuple(ToPython(place.first), place.second, gpus));
   return rows;
 }
 

@@ -29,6 +29,9 @@ pybind11::list PlacesRows(const Plan& plan, const GpuAccount& account, const Con
                           const std::vector<std::string>& names);
 // For each group: who holds GPUs on the nodes that could take its pods, and why they stay; and the
 // GPUs that these nodes would have without the others.
+// For each group that must run in one domain of its topology, the best of these; otherwise None.
+pybind11::list DomainRows(const Plan& plan, const GpuAccount& account, const Config& config,
+                          const std::vector<std::string>& names);
 pybind11::list HolderRows(const Plan& plan, const GpuAccount& account, const Config& config,
                           const std::vector<std::string>& names);
 // The nodes that could take the first class of a group's waiting pods if nothing else ran there:

@@ -247,6 +247,11 @@ py::list RowsOfPlaces(HeldPlan& self, const std::vector<std::string>& names) {
       [&](const Plan& plan) { return PlacesRows(plan, self.account(), self.config(), names); });
 }
 
+py::list RowsOfDomains(HeldPlan& self, const std::vector<std::string>& names) {
+  return self.Look(
+      [&](const Plan& plan) { return DomainRows(plan, self.account(), self.config(), names); });
+}
+
 py::list RowsOfHolders(HeldPlan& self, const std::vector<std::string>& names) {
   return self.Look(
       [&](const Plan& plan) { return HolderRows(plan, self.account(), self.config(), names); });
@@ -321,6 +326,7 @@ void RegisterPlan(py::module_& module) {
       .def("find_groups", &NamesOfGroupsCalled, py::arg("name"))
       .def("groups", &RowsOfGroups, py::arg("names"), py::kw_only(), py::arg("evictions"))
       .def("places", &RowsOfPlaces, py::arg("names"))
+      .def("domains", &RowsOfDomains, py::arg("names"))
       .def("holders", &RowsOfHolders, py::arg("names"))
       .def("possible_nodes", &RowsOfPossibleNodes, py::arg("name"))
       .def("start_alone", &StartAloneOf, py::arg("names"))

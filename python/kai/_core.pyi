@@ -90,21 +90,27 @@ _GroupStory = tuple[
 _Places = tuple[
     str,
     int,
-    bool,
+    float,
     list[Mapping[str, Any]],
     str,
     int,
     _Amounts,
     _Amounts,
     list[Mapping[str, Any]],
+    bool,
+    int,
+    tuple[str, float] | None,
 ]
+# kai.engine.places.Domain
+_Domain = tuple[str, str, int, int, int, list[Mapping[str, Any]], list[tuple[str, int, str]]]
 # capacity of nodes, free capacity, and what queues gain; the number of leaf queues with GPUs, of
 # those above their fair share, and the first of these by name; groups with bare pods that
 # consolidation did not move
 _Account = tuple[_Amounts, _Amounts, dict[str, int], int, int, list[tuple[str, int]], list[str]]
 
 # rows of kai.engine.places.Holders, and the room of kai.engine.places.Held
-_Held = tuple[list[tuple[str, str, str | None, int, float, str, int, int]], _Amounts, _Amounts]
+_Holder = tuple[str, str | None, str | None, int, float, str, int, int]
+_Held = tuple[str, list[_Holder], _Amounts, _Amounts, float, str | None, float]
 # kai.engine.protection: the facts about a group, and its levels
 _Level = tuple[str, str, str, float, float | None, int, int]
 _Protection = tuple[bool, bool, bool, bool, int, int, int, int, list[_Level]]
@@ -625,10 +631,13 @@ class Plan(metaclass=_Compiled):
     def places(self, names: list[str]) -> list[list[_Places]]:
         """For each group, where its waiting pods could run. Raises KeyError for an unknown name."""
 
-    def holders(self, names: list[str]) -> list[_Held]:
-        """For each group, who holds GPUs that it could use, and why they are not evicted for it:
-        rows of kai.engine.places.Holders; and the room of kai.engine.places.Held. Raises KeyError
-        for an unknown name."""
+    def domains(self, names: list[str]) -> list[_Domain | None]:
+        """For each group whose pods must run in one domain, the best of these. Raises KeyError for
+        an unknown name."""
+
+    def holders(self, names: list[str]) -> list[list[_Held]]:
+        """For each group and each resource, GPUs first, the members of kai.engine.places.Held with
+        rows of kai.engine.places.Holders. Raises KeyError for an unknown name."""
 
     def protection(self, names: list[str]) -> list[_Protection]:
         """For each group, what keeps its running pods: kai.engine.protection. Raises KeyError for

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "kai/placement/node_room.h"
 
 namespace kai {
 namespace {
@@ -57,15 +56,15 @@ class Survey {
   }
 
  private:
-  // Devices that claims share with others may come to nothing (spec 3 D6).
   void FindNeeds() {
     needs_ = plan_.request;
-    double& gpus = needs_[kGpuSlot.index()];
-    if (plan_.shares) {
-      gpus = static_cast<double>(pods_.gpu.count);
-    } else if (pods_.claims.valid()) {
-      gpus -= MostSharedGpus(cluster_, pod_class_);
-    }
+    if (plan_.shares) needs_[kGpuSlot.index()] = static_cast<double>(pods_.gpu.count);
+  }
+
+  // What others hold of its claims on the node it needs no second time (spec 3 D6).
+  double SharedOn(NodeId node) const {
+    if (plan_.shares || !pods_.claims.valid()) return 0;
+    return cluster_.claims().SharedGpus(pods_.claims, node);
   }
 
   const Answer& AnswerOfClass(NodeId node) {
@@ -97,7 +96,8 @@ class Survey {
     const std::span<const double> offered = nodes.allocatable[node];
     for (size_t i = 0; i < needs_.size(); ++i) {
       const auto slot = ResourceSlot(static_cast<int32_t>(i));
-      if (needs_[i] > offered[i]) answer->refusals.push_back(Refusal::NotEnough(slot));
+      const double shared = i == kGpuSlot.index() ? SharedOn(node) : 0;
+      if (needs_[i] - shared > offered[i]) answer->refusals.push_back(Refusal::NotEnough(slot));
     }
     const auto memory_mib = static_cast<double>(pods_.gpu.memory_mib);
     if (plan_.shares && memory_mib > nodes.gpu_memory_mib[node] &&

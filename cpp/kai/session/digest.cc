@@ -113,6 +113,7 @@ class RowMaker {
     std::ranges::stable_sort(order, {}, [&](size_t i) { return by_group_[i]; });
     std::vector<std::vector<std::pair<int32_t, int64_t>>> places(rows.size());
     std::vector<absl::flat_hash_map<int32_t, size_t>> place_of(rows.size());
+    std::vector<DeviceSum> sums(rows.size(), DeviceSum(cluster_));
     for (const size_t i : order) {
       const size_t at = row_of[by_group_[i]];
       if (at >= rows.size()) {
@@ -120,7 +121,10 @@ class RowMaker {
         continue;
       }
       ++rows[at].pods;
-      rows[at].gpus += table_.gpus[i];
+      if (plan_.decisions[i].kind != CycleLog::Decision::Kind::kEvict) {
+        const PodId pod = plan_.decisions[i].pod;
+        rows[at].gpus += table_.gpus[i] + GpusOfSlices(pod, cluster_) - sums[at].CountedOf(pod);
+      }
       const int32_t node = table_.node.codes()[i];
       if (node == CodedColumn::kNone) continue;
       const auto [found, is_new] = place_of[at].try_emplace(node, places[at].size());

@@ -36,7 +36,7 @@ struct DecisionRow {
   std::string group;  // the first group; the pod's name, if it has no group
   int64_t groups = 0;
   int64_t pods = 0;
-  double gpus = 0;
+  double gpus = 0;  // by device; MIG slices as queues count them
   // For evictions.
   std::string_view action;
   std::string for_group;

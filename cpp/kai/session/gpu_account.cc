@@ -1,7 +1,6 @@
 #include "kai/session/gpu_account.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -13,8 +12,6 @@ namespace kai {
 namespace {
 
 using Kind = CycleLog::Decision::Kind;
-
-int64_t NanoGpusOf(PodId pod, const Cluster& cluster) { return NanoGpus(GpusOf(pod, cluster)); }
 
 class Accountant {
  public:
@@ -31,11 +28,8 @@ class Accountant {
     }
     CountCapacity();
     CountPods();
-    for (size_t i = 0; i < plan_.decisions.size(); ++i) {
-      const CycleLog::Decision& each = plan_.decisions[i];
-      if (each.kind == Kind::kBind) idle_[each.node] -= NanoGpus(table_.gpus[i]);
-      if (each.kind == Kind::kPipeline) leaving_[each.node] -= NanoGpus(table_.gpus[i]);
-    }
+    CountDecisions();
+    CountClaims();
     CountFree();
     CountQueues();
     return std::move(made_);
@@ -62,10 +56,54 @@ class Accountant {
       const PodStatus status = pods.status[pod];
       const bool leaves = status == PodStatus::kReleasing || status == PodStatus::kStuckInReleasing;
       const bool waits = status == PodStatus::kPending || status == PodStatus::kGated;
-      const int64_t gpus = NanoGpusOf(pod, cluster_);
-      if (leaves || (!waits && IsActiveUsed(status))) idle_[node] -= gpus;
-      if (leaves || evicted_.contains(pod)) leaving_[node] += gpus;
+      const bool holds = leaves || (!waits && IsActiveUsed(status));
+      const bool gives = leaves || evicted_.contains(pod);
+      const double shared = SharedGpusOf(pod, node, [&](Claimed* claim) {
+        claim->is_held |= holds;
+        claim->stays |= holds && !gives;
+      });
+      const int64_t gpus = NanoGpus(GpusOf(pod, cluster_) - shared);
+      if (holds) idle_[node] -= gpus;
+      if (gives) leaving_[node] += gpus;
     }
+  }
+
+  void CountDecisions() {
+    for (size_t i = 0; i < plan_.decisions.size(); ++i) {
+      const CycleLog::Decision& each = plan_.decisions[i];
+      if (each.kind == Kind::kEvict) continue;
+      const bool is_bound = each.kind == Kind::kBind;
+      const double shared = SharedGpusOf(each.pod, each.node, [&](Claimed* claim) {
+        claim->is_held |= is_bound;
+        claim->stays |= is_bound;
+        claim->is_promised |= !is_bound;
+      });
+      (is_bound ? idle_ : leaving_)[each.node] -= NanoGpus(table_.gpus[i] - shared);
+    }
+  }
+
+  // Devices of claims: each once, however many pods use them.
+  void CountClaims() {
+    for (const auto& [place, claim] : claims_) {
+      const NodeId node = place.second;
+      const int64_t gpus = NanoGpus(claim.gpus);
+      if (claim.is_held) idle_[node] -= gpus;
+      if (claim.is_held && !claim.stays && !claim.is_promised) leaving_[node] += gpus;
+      if (!claim.is_held && claim.is_promised) leaving_[node] -= gpus;
+    }
+  }
+
+  // The GPUs of its claims that other pods may use, too; `note` is called for each of these.
+  template <typename Note>
+  double SharedGpusOf(PodId pod, NodeId node, const Note& note) {
+    double gpus = 0;
+    for (const auto& [id, devices] : SharedClaimsOf(pod, cluster_)) {
+      Claimed& claim = claims_[{id, node}];
+      claim.gpus = devices;
+      note(&claim);
+      gpus += devices;
+    }
+    return gpus;
   }
 
   void CountFree() {
@@ -95,10 +133,14 @@ class Accountant {
       const CycleLog::Decision& each = plan_.decisions[i];
       // A pod that moves is promised what it holds already.
       const bool moves = each.kind == Kind::kPipeline && evicted_.contains(each.pod);
-      if (each.kind != Kind::kEvict && !moves) add(each.pod, NanoGpus(table_.gpus[i]));
+      if (each.kind != Kind::kEvict && !moves)
+        add(each.pod, NanoGpus(table_.gpus[i] + GpusOfSlices(each.pod, cluster_)));
     }
-    for (const Plan::Eviction& each : plan_.evictions)
-      add(each.pod, -NanoGpusOf(each.pod, cluster_));
+    const PodColumns& pods = cluster_.pods();
+    for (const Plan::Eviction& each : plan_.evictions) {
+      const QuotaCount held = cluster_.AcceptedOn(pods.pod_class[each.pod], pods.node[each.pod]);
+      add(each.pod, -NanoGpus(held[kQuotaGpu]));
+    }
     made_.gained.assign(gained.begin(), gained.end());
     if (plan_.has_queue_numbers) CompareQueues(gained);
   }
@@ -118,22 +160,25 @@ class Accountant {
     }
   }
 
+  struct Claimed {
+    double gpus = 0;
+    bool is_held = false;      // by a pod that runs, leaves or is bound
+    bool stays = false;        // some holder stays
+    bool is_promised = false;  // to a pod that waits for others to leave
+  };
+
   const Plan& plan_;
   const DecisionTable& table_;
   const Cluster& cluster_;
   absl::flat_hash_set<PodId> evicted_;
+  // Those that several pods may use.
+  std::map<std::pair<ClaimId, NodeId>, Claimed> claims_;
   IndexVector<NodeId, int64_t> idle_;
   IndexVector<NodeId, int64_t> leaving_;  // minus what is promised
   GpuAccount made_;
 };
 
 }  // namespace
-
-int64_t NanoGpus(double gpus) {
-  constexpr double kDigitsOfADouble = 1e-3;  // 0.3 is a little less than 300,000,000 billionths
-  return static_cast<int64_t>(
-      std::floor(std::clamp(gpus, 0.0, kNanoOfAGpu) * kNanoOfAGpu + kDigitsOfADouble));
-}
 
 GpuAccount AccountOf(const Plan& plan, const DecisionTable& decisions) {
   return Accountant(plan, decisions).Make();

@@ -3,8 +3,9 @@
 //   AccountOf(plan, TableOf(plan))
 //   account.free                      // amounts of free GPUs, and how many nodes have each amount
 //
-// Invariants: it depends on the plan alone; sums of parts of devices are exact. Cost: O(nodes +
-// pods + decisions). Threads: a pure function of a plan that does not change.
+// Invariants: it depends on the plan alone; sums of parts of devices are exact; on nodes, devices
+// that pods share through a claim count once (spec 3 D6), in queues for each pod (spec 1 F22).
+// Cost: O(nodes + pods + decisions). Threads: a pure function of a plan that does not change.
 #ifndef KAI_SESSION_GPU_ACCOUNT_H_
 #define KAI_SESSION_GPU_ACCOUNT_H_
 
@@ -16,11 +17,6 @@
 #include "kai/session/group_story.h"
 
 namespace kai {
-
-// Devices, or parts of them, in billionths: 0.3 is 300,000,000. Further digits are cut, so that
-// three thirds are no more than one device.
-int64_t NanoGpus(double gpus);
-constexpr double kNanoOfAGpu = 1e9;
 
 struct GpuAccount {
   Amounts capacity;  // of nodes: GPUs, and how many nodes have as many

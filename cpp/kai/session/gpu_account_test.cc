@@ -27,12 +27,6 @@ struct Kept {
   std::map<std::string, int64_t> gained;
 };
 
-TEST(NanoGpusTest, AmountsAreRoundedToTheirDecimalForm) {
-  EXPECT_EQ(NanoGpus(0.3), 300'000'000) << "though the double is a little less";
-  EXPECT_EQ(NanoGpus(8), 8'000'000'000);
-  EXPECT_EQ(3 * NanoGpus(1.0 / 3), NanoGpus(1) - 1) << "three thirds are no more than one device";
-}
-
 TEST(GpuAccountTest, BoundGpusAreNotFree) {
   const Kept kept(MakeCluster()
                       .Queue("q", {.deserved_gpus = 8})

@@ -67,23 +67,48 @@ class Surveyor {
       return a.pods != b.pods ? a.pods > b.pods : cluster_.IsNamedBefore(a.first, b.first);
     });
     for (GroupPlaces::Waiting& each : group->classes) {
-      each.places = PlacesOfClass(cluster_.pods().pod_class[each.first]);
+      each.places = PlacesOfClass(each.first);
       each.refusals = plans_.RefusalsOf(each.first);
     }
   }
 
-  std::shared_ptr<const ClassPlaces> PlacesOfClass(PodClassId pod_class) {
+  bool LacksPartner(PodClassId pod_class) const {
+    const PodClass& pods = cluster_.pod_classes().info[pod_class];
+    if (pods.matches_own_required) return false;
+    return std::ranges::any_of(pods.affinity.required, [&](AffinityTermId term) {
+      return cluster_.affinity().TotalMatching(term) == 0;
+    });
+  }
+
+  PodRoom MostOf(PodId pod, std::span<const NodeId> nodes) const {
+    PodRoom most{.pods = 0, .slot = {}};
+    int64_t fewest = -1;  // of the nodes, with the resource that limits the pods there
+    for (const NodeId node : nodes) {
+      const PodRoom room = RoomFor(pod, cluster_.nodes().allocatable[node], kNanoOfAGpu, cluster_);
+      most.pods += room.pods;
+      if (fewest < 0 || room.pods < fewest) {
+        fewest = room.pods;
+        most.slot = room.slot;
+      }
+    }
+    return most;
+  }
+
+  std::shared_ptr<const ClassPlaces> PlacesOfClass(PodId pod) {
+    const PodClassId pod_class = cluster_.pods().pod_class[pod];
     std::shared_ptr<const ClassPlaces>& known = of_class_[pod_class];
     if (known != nullptr) return known;
     auto places = std::make_shared<ClassPlaces>();
     places->pod_class = pod_class;
     places->standing = StandingOf(pod_class, &plans_);
+    places->lacks_partner = LacksPartner(pod_class);
     std::map<double, int64_t> capacity;
     std::map<int64_t, int64_t> free;
     for (const NodeId node : places->standing.possible) {
       ++capacity[cluster_.nodes().allocatable[node][kGpuSlot.index()]];
       ++free[account_.free_on[node]];
     }
+    places->most = MostOf(pod, places->standing.possible);
     places->capacity.assign(capacity.begin(), capacity.end());
     for (const auto& [nano, nodes] : free)
       places->free.emplace_back(static_cast<double>(nano) / kNanoOfAGpu, nodes);

@@ -17,6 +17,7 @@
 
 #include "kai/placement/standing.h"
 #include "kai/session/config.h"
+#include "kai/session/device_sum.h"
 #include "kai/session/gpu_account.h"
 #include "kai/session/group_story.h"
 #include "kai/session/plan.h"
@@ -29,6 +30,11 @@ struct ClassPlaces {
   Standing standing;
   Amounts capacity;  // GPUs of possible nodes, and how many nodes have as many
   Amounts free;      // the same, after the cycle and promised to no pod
+  // For how many of the pods the possible nodes have room if nothing else runs there: of no pod
+  // more; and the resource that limits them.
+  PodRoom most = {};
+  // A pod affinity that it requires matches no pod on any node, and no pod of its own.
+  bool lacks_partner = false;
 };
 
 struct GroupPlaces {

@@ -174,13 +174,6 @@ class Called {
 
 }  // namespace
 
-double GpusOf(PodId pod, const Cluster& cluster) {
-  const GpuRequest& gpu = cluster.ClassOf(pod).gpu;
-  if (!gpu.IsShared()) return cluster.RequestOf(pod)[kGpuSlot.index()];
-  if (gpu.kind != GpuRequestKind::kFraction) return 0;
-  return gpu.portion * static_cast<double>(gpu.count);
-}
-
 std::vector<GroupStory> StoriesOf(const Plan& plan, std::span<const PodGroupId> groups) {
   const Cluster& cluster = *plan.cluster;
   const PodColumns& pods = cluster.pods();

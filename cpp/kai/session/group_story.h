@@ -16,12 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "kai/session/device_sum.h"
 #include "kai/session/plan.h"
 
 namespace kai {
-
-// The GPUs that a pod requests; 0 if it requests GPU memory.
-double GpusOf(PodId pod, const Cluster& cluster);
 
 // Pairs of an amount and how many have or request it; ascending.
 using Amounts = std::vector<std::pair<double, int64_t>>;

@@ -4,15 +4,19 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "kai/fairshare/min_runtime.h"
 #include "kai/fairshare/reclaim_rule.h"
+#include "kai/placement/node_room.h"
 #include "kai/session/arguments.h"
-#include "kai/session/gpu_account.h"
+#include "kai/session/best_domain.h"
+#include "kai/session/device_sum.h"
 #include "kai/session/group_story.h"
+#include "kai/session/holdings.h"
 #include "kai/session/protection.h"
 
 namespace kai {
@@ -25,88 +29,187 @@ class HolderSearch {
         cluster_(*plan.cluster),
         groups_(cluster_.pod_groups()),
         by_order_(config.HasPlugin("joborder") && JobOrderOptionsOf(config).preempts),
-        account_(account),
+        held_(HoldingsOf(plan)),
+        after_(FreeAfter(plan, account)),
         held_by_queue_(HeldAfter(plan)) {
     if (config.HasPlugin("minruntime"))
       runtimes_.emplace(cluster_.queues(), MinRuntimeOptions(config));
-    absl::flat_hash_set<PodId> evicted;
-    for (const Plan::Eviction& each : plan.evictions) evicted.insert(each.pod);
-    const PodColumns& pods = cluster_.pods();
-    for (const PodId pod : pods.name.ids()) {
-      const PodGroupId holder = pods.group[pod];
-      if (!pods.name[pod].valid() || !holder.valid() || !groups_.queue[holder].valid() ||
-          !pods.node[pod].valid() || !IsActiveAllocated(pods.status[pod]) || evicted.contains(pod))
-        continue;
-      const int64_t gpus = NanoGpus(GpusOf(pod, cluster_));
-      if (gpus > 0) held_[holder][pods.node[pod]] += gpus;
+    for (const Holding& each : held_) {
+      if (each.group.valid()) holders_.insert(each.group);
     }
   }
 
-  HeldPlaces Of(PodGroupId group, const GroupPlaces& places) {
-    if (!groups_.queue[group].valid()) return {};
+  std::vector<HeldPlaces> Of(PodGroupId group, const GroupPlaces& places) {
+    if (!groups_.queue[group].valid()) return {HeldPlaces()};
+    if (const auto best = BestDomainOf(plan_, group, places, after_))
+      return SearchAll(group, places, {best->nodes.begin(), best->nodes.end()});
     Key key{groups_.queue[group],
             groups_.priority[group],
-            held_.contains(group) ? group : PodGroupId(),
+            holders_.contains(group) ? group : PodGroupId(),
             {}};
     for (const GroupPlaces::Waiting& each : places.classes)
       std::get<3>(key).push_back(each.places.get());
     const auto [known, is_new] = known_.try_emplace(std::move(key));
-    if (is_new) known->second = Search(group, places);
-    return known->second;
+    if (!is_new) return known->second;
+    std::set<NodeId> possible;
+    for (const GroupPlaces::Waiting& each : places.classes) {
+      const std::vector<NodeId>& nodes = each.places->standing.possible;
+      possible.insert(nodes.begin(), nodes.end());
+    }
+    return known->second = SearchAll(group, places, possible);
   }
 
  private:
   using Key = std::tuple<QueueId, int32_t, PodGroupId, std::vector<const ClassPlaces*>>;
   using Rows = std::map<std::pair<Holders::Why, QueueId>, Holders>;
-  using Room = std::map<NodeId, int64_t>;
+  using Room = std::map<NodeId, double>;
 
-  HeldPlaces Search(PodGroupId group, const GroupPlaces& places) const {
-    Room room;
-    for (const GroupPlaces::Waiting& each : places.classes) {
-      for (const NodeId node : each.places->standing.possible)
-        room[node] = account_.free_on[node] + account_.leaving_on[node];
-    }
-    Room own_room = room;
-    Rows rows;
-    for (const auto& [holder, on_nodes] : held_) {
-      if (holder == group) continue;
-      int64_t gpus = 0;
-      for (const auto& [node, its] : on_nodes) gpus += room.contains(node) ? its : 0;
-      if (gpus <= 0 || Add(group, holder, places, gpus, &rows) != Holders::Why::kMayLeave) continue;
-      const bool is_own = groups_.queue[holder] == groups_.queue[group];
-      for (const auto& [node, its] : on_nodes) {
-        if (!room.contains(node)) continue;
-        room[node] += its;
-        if (is_own) own_room[node] += its;
+  // `possible`: of the nodes that could take its pods.
+  std::vector<HeldPlaces> SearchAll(PodGroupId group, const GroupPlaces& places,
+                                    const std::set<NodeId>& possible) const {
+    std::vector<HeldPlaces> all = {Search(group, places, kGpuSlot, possible)};
+    for (size_t i = 0; i < cluster_.slots().size(); ++i) {
+      const auto slot = ResourceSlot(static_cast<int32_t>(i));
+      if (slot == kGpuSlot || slot == kPodsSlot) continue;
+      for (const GroupPlaces::Waiting& each : places.classes) {
+        std::vector<NodeId> nodes = NodesShortOf(slot, each, 1, possible);
+        if (nodes.empty()) nodes = NodesShortOf(slot, each, each.pods, possible);
+        if (nodes.empty()) continue;
+        all.push_back(Search(group, places, slot, {nodes.begin(), nodes.end()}));
+        AddNearest(each.first, nodes, &all.back());
+        break;
       }
     }
-    HeldPlaces held{.holders = {}, .room = AmountsOf(room), .own_room = AmountsOf(own_room)};
+    return all;
+  }
+
+  // Nodes without room for so many of the pods: those that lack nothing else for one of them or, if
+  // there are none, all.
+  std::vector<NodeId> NodesShortOf(ResourceSlot slot, const GroupPlaces::Waiting& waiting,
+                                   int64_t pods, const std::set<NodeId>& among) const {
+    std::vector<NodeId> alone;
+    std::vector<NodeId> all;
+    const std::span<const double> request = cluster_.RequestOf(waiting.first);
+    const double wanted = request[slot.index()] * static_cast<double>(pods);
+    if (wanted <= 0) return all;
+    for (const NodeId node : waiting.places->standing.possible) {
+      if (!among.contains(node) || wanted <= after_.free[node][slot.index()]) continue;
+      all.push_back(node);
+      if (LacksOnly(slot, waiting.first, node)) alone.push_back(node);
+    }
+    return alone.empty() ? all : alone;
+  }
+
+  bool LacksOnly(ResourceSlot slot, PodId pod, NodeId node) const {
+    const std::span<const double> request = cluster_.RequestOf(pod);
+    for (size_t i = 0; i < request.size(); ++i) {
+      if (i == slot.index()) continue;
+      double wanted = request[i];
+      if (i == kGpuSlot.index()) {
+        const double shared = MostSharedGpus(cluster_, cluster_.pods().pod_class[pod]);
+        wanted = static_cast<double>(NanoGpus(GpusOf(pod, cluster_) - shared));
+      }
+      if (wanted > after_.free[node][i]) return false;
+    }
+    return true;
+  }
+
+  void AddNearest(PodId pod, std::span<const NodeId> nodes, HeldPlaces* held) const {
+    const size_t slot = held->slot.index();
+    const NodeId nearest = *std::ranges::min_element(nodes, [&](NodeId a, NodeId b) {
+      return std::tuple(-after_.free[a][slot], cluster_.nodes().name_rank[a]) <
+             std::tuple(-after_.free[b][slot], cluster_.nodes().name_rank[b]);
+    });
+    held->requested = ForPeople(cluster_.slots(), held->slot, cluster_.RequestOf(pod)[slot]);
+    held->nearest = nearest;
+    held->free = ForPeople(cluster_.slots(), held->slot, after_.free[nearest][slot]);
+  }
+
+  HeldPlaces Search(PodGroupId group, const GroupPlaces& places, ResourceSlot slot,
+                    const std::set<NodeId>& nodes) const {
+    Room room;
+    for (const NodeId node : nodes)
+      room[node] = after_.free[node][slot.index()] + after_.leaving[node][slot.index()];
+    Room own_room = room;
+    Rows rows;
+    for (auto first = held_.begin(); first != held_.end();) {
+      const PodGroupId holder = first->group;
+      const auto end = std::find_if(first, held_.end(),
+                                    [&](const Holding& each) { return each.group != holder; });
+      const std::span<const Holding> on_nodes(first, end);
+      first = end;
+      if (holder == group || (holder.valid() && !groups_.queue[holder].valid())) continue;
+      double amount = 0;
+      for (const Holding& each : on_nodes)
+        amount += room.contains(each.node) ? each.amounts[slot.index()] : 0;
+      if (amount <= 0) continue;
+      if (!holder.valid()) {
+        AddPodsOfNoGroup(on_nodes, slot, room, &rows);
+        continue;
+      }
+      if (Add(group, holder, places, slot, amount, &rows) != Holders::Why::kMayLeave) continue;
+      const bool is_own = groups_.queue[holder] == groups_.queue[group];
+      for (const Holding& each : on_nodes) {
+        const auto found = room.find(each.node);
+        if (found == room.end()) continue;
+        found->second += each.amounts[slot.index()];
+        if (is_own) own_room[each.node] += each.amounts[slot.index()];
+      }
+    }
+    HeldPlaces held{.slot = slot,
+                    .holders = {},
+                    .room = AmountsOf(room, slot),
+                    .own_room = AmountsOf(own_room, slot)};
     for (const auto& [key, row] : rows) held.holders.push_back(row);
-    std::ranges::stable_sort(held.holders, std::greater<>(), &Holders::gpus);
+    std::ranges::stable_sort(held.holders, std::greater<>(), &Holders::amount);
     return held;
   }
 
-  static Amounts AmountsOf(const Room& room) {
-    std::map<int64_t, int64_t> nodes;
-    for (const auto& [node, nano] : room) ++nodes[nano];
+  double Shown(ResourceSlot slot, double amount) const {
+    if (slot == kGpuSlot) return amount / kNanoOfAGpu;
+    return ForPeople(cluster_.slots(), slot, amount);
+  }
+
+  void AddPodsOfNoGroup(std::span<const Holding> on_nodes, ResourceSlot slot, const Room& room,
+                        Rows* rows) const {
+    Holders& row = (*rows)[{Holders::Why::kNoGroup, QueueId()}];
+    row.why = Holders::Why::kNoGroup;
+    for (const Holding& each : on_nodes) {
+      const double amount = each.amounts[slot.index()];
+      if (!room.contains(each.node) || amount <= 0) continue;
+      row.groups += each.pods;
+      row.amount += Shown(slot, amount);
+      if (!row.first_pod.valid() || cluster_.IsNamedBefore(each.first, row.first_pod))
+        row.first_pod = each.first;
+    }
+  }
+
+  Amounts AmountsOf(const Room& room, ResourceSlot slot) const {
+    std::map<double, int64_t> nodes;
+    for (const auto& [node, amount] : room) ++nodes[amount];
     Amounts amounts;
-    for (const auto& [nano, count] : nodes)
-      amounts.emplace_back(static_cast<double>(nano) / kNanoOfAGpu, count);
+    for (const auto& [amount, count] : nodes) amounts.emplace_back(Shown(slot, amount), count);
     return amounts;
   }
 
   // Returns why the holder stays.
-  Holders::Why Add(PodGroupId group, PodGroupId holder, const GroupPlaces& places, int64_t gpus,
-                   Rows* rows) const {
+  Holders::Why Add(PodGroupId group, PodGroupId holder, const GroupPlaces& places,
+                   ResourceSlot slot, double amount, Rows* rows) const {
     const int64_t runtime_ns = RuntimeOf(group, holder);
     const int64_t until_ns = MinRuntime::EndOf(groups_.last_start_ns[holder], runtime_ns);
-    const Holders::Why why = WhyOf(group, holder, places, until_ns);
     const QueueId queue = groups_.queue[holder];
+    const QueueId own = groups_.queue[group];
+    Holders::Why why = WhyOf(group, holder, places, until_ns);
+    // The queues' GPUs are compared apart from their holders.
+    if (slot != kGpuSlot && why == Holders::Why::kMayLeave && queue != own &&
+        WouldExceedShare(own, places))
+      why = Holders::Why::kOverShare;
     Holders& row = (*rows)[{why, queue}];
     row.why = why;
     row.queue = queue;
-    row.level = ForkOf(cluster_.queues(), groups_.queue[group], queue).second;
-    row.gpus += static_cast<double>(gpus) / kNanoOfAGpu;
+    row.level =
+        why == Holders::Why::kOverShare ? own : ForkOf(cluster_.queues(), own, queue).second;
+    row.amount += Shown(slot, amount);
     const bool is_first =
         row.groups++ == 0 || (why == Holders::Why::kProtected ? until_ns < row.until_ns
                                                               : IsNamedBefore(holder, row.first));
@@ -148,6 +251,17 @@ class HolderSearch {
     });
   }
 
+  // True: with one pod more, whichever it is, the queue would hold more than its fair share (spec 1
+  // F84).
+  bool WouldExceedShare(QueueId own, const GroupPlaces& places) const {
+    if (!plan_.has_queue_numbers) return false;
+    return std::ranges::all_of(places.classes, [&](const GroupPlaces::Waiting& each) {
+      QuotaCount wanted = held_by_queue_[own];
+      wanted += cluster_.ClassOf(each.first).requested;
+      return ExceedsAllocatable(plan_.queues[own], wanted);
+    });
+  }
+
   int64_t RuntimeOf(PodGroupId group, PodGroupId holder) const {
     if (!runtimes_) return 0;
     const QueueId own = groups_.queue[group];
@@ -170,27 +284,29 @@ class HolderSearch {
   const Cluster& cluster_;
   const PodGroupColumns& groups_;
   std::optional<MinRuntime> runtimes_;  // empty: without the plugin
-  // Of groups that run on: billionths of GPUs by node.
-  std::map<PodGroupId, std::map<NodeId, int64_t>> held_;
-  bool by_order_;  // a group with the same priority may be evicted, too
-  const GpuAccount& account_;
+  bool by_order_;                       // a group with the same priority may be evicted, too
+  std::vector<Holding> held_;
+  absl::flat_hash_set<PodGroupId> holders_;  // the groups in `held_`
+  FreeAmounts after_;
   IndexVector<QueueId, QuotaCount> held_by_queue_;
-  std::map<Key, HeldPlaces> known_;
+  std::map<Key, std::vector<HeldPlaces>> known_;
 };
 
 }  // namespace
 
 std::string_view WordOf(Holders::Why why) {
   static constexpr std::string_view kWords[] = {"non_preemptible", "protected", "not_lower",
-                                                "within_share", "may_leave"};
+                                                "within_share",    "may_leave", "over_share",
+                                                "no_group"};
   return kWords[static_cast<size_t>(why)];
 }
 
-std::vector<HeldPlaces> HoldersOf(const Plan& plan, const GpuAccount& account, const Config& config,
-                                  std::span<const PodGroupId> groups,
-                                  std::span<const GroupPlaces> places) {
+std::vector<std::vector<HeldPlaces>> HoldersOf(const Plan& plan, const GpuAccount& account,
+                                               const Config& config,
+                                               std::span<const PodGroupId> groups,
+                                               std::span<const GroupPlaces> places) {
   HolderSearch search(plan, account, config);
-  std::vector<HeldPlaces> all;
+  std::vector<std::vector<HeldPlaces>> all;
   for (size_t i = 0; i < groups.size(); ++i) all.push_back(search.Of(groups[i], places[i]));
   return all;
 }

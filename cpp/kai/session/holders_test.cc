@@ -23,18 +23,32 @@ struct Kept {
     const std::vector<PodGroupId> groups = {PodGroupNamed(*plan.cluster, group)};
     const GpuAccount account = AccountOf(plan, TableOf(plan));
     const std::vector<GroupPlaces> places = PlacesOf(plan, account, config, groups);
-    held = HoldersOf(plan, account, config, groups, places).front();
-    for (const Holders& each : held.holders) {
+    by_resource = HoldersOf(plan, account, config, groups, places).front();
+    held = by_resource.front();
+    rows = RowsOf(held);
+  }
+
+  using Rows = std::vector<std::tuple<std::string, std::string, double>>;
+
+  Rows RowsOf(const HeldPlaces& of_resource) const {
+    Rows made;
+    for (const Holders& each : of_resource.holders) {
       const QueueId level = each.level.valid() ? each.level : each.queue;
-      rows.emplace_back(WordOf(each.why), plan.cluster->Text(plan.cluster->queues().name[level]),
-                        each.gpus);
+      made.emplace_back(WordOf(each.why),
+                        level.valid() ? plan.cluster->Text(plan.cluster->queues().name[level]) : "",
+                        each.amount);
     }
+    return made;
+  }
+  std::string_view NameOf(NodeId node) const {
+    return plan.cluster->Text(plan.cluster->nodes().name[node]);
   }
 
   Config config;
   Plan plan;
-  HeldPlaces held;
-  std::vector<std::tuple<std::string, std::string, double>> rows;
+  std::vector<HeldPlaces> by_resource;
+  HeldPlaces held;  // of GPUs
+  Rows rows;        // of GPUs
 };
 
 TEST(HoldersTest, GroupsThatMayLeaveCountAsRoom) {
@@ -78,6 +92,35 @@ TEST(HoldersTest, PodsThatLeaveAnywayCountAsRoom) {
                       .Pending("a/new", {.gpus = 4}),
                   "a/new");
   EXPECT_THAT(kept.held.room, ElementsAre(Pair(2, 1)));
+}
+
+TEST(HoldersTest, AShortageOfCpusHasHoldersOnNodesThatLackNothingElse) {
+  const Kept kept(MakeCluster()
+                      .Queue("a")
+                      .Node("n1", {.gpus = 4, .millicpu = 8000})
+                      .Node("n2", {.gpus = 1, .millicpu = 8000})
+                      .Running("a/cpus", {.gpus = 0, .millicpu = 6000, .node = "n1"})
+                      .Running("a/full", {.gpus = 1, .millicpu = 7000, .node = "n2"})
+                      .Pending("a/new", {.gpus = 1, .millicpu = 4000}),
+                  "a/new");
+  ASSERT_EQ(kept.by_resource.size(), 2);
+  const HeldPlaces& cpus = kept.by_resource[1];
+  EXPECT_EQ(cpus.slot, kCpuSlot);
+  EXPECT_THAT(kept.RowsOf(cpus), ElementsAre(FieldsAre("not_lower", "a", 6)));
+  EXPECT_THAT(cpus.room, ElementsAre(Pair(2, 1)));
+  EXPECT_EQ(cpus.requested, 4);
+  EXPECT_EQ(kept.NameOf(cpus.nearest), "n1");
+  EXPECT_EQ(cpus.free, 2);
+}
+
+TEST(HoldersTest, AResourceThatNoNodeLacksHasNoHolders) {
+  const Kept kept(MakeCluster()
+                      .Queue("a")
+                      .Node("n", {.gpus = 1, .millicpu = 8000})
+                      .Running("a/x", {.gpus = 1, .millicpu = 1000, .node = "n"})
+                      .Pending("a/new", {.gpus = 1, .millicpu = 4000}),
+                  "a/new");
+  EXPECT_EQ(kept.by_resource.size(), 1);
 }
 
 TEST(HoldersTest, WithoutAQueueNothingIsKnown) {

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kai import _core
+    from kai.engine.cluster import Cluster
     from kai.engine.fragmentation import Fragmentation
     from kai.engine.kept import KeptPlan
     from kai.engine.nodes import Nodes
@@ -104,6 +105,14 @@ class Answer:
         names = ("input", "rejected", "warnings", "elsewhere")
         beside = {name: getattr(self, name) for name in names}
         return _unpickled, (type(self), kept, {**beside, "now_ns": self._now_ns})
+
+    @property
+    def _objects(self) -> Cluster | None:
+        """The cluster that was planned; None if it has changed since, or for a pickled plan."""
+        origin = self._origin
+        if origin is None or origin.cluster._changes != origin.changes:
+            return None
+        return origin.cluster
 
     @property
     def now(self) -> datetime:

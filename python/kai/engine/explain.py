@@ -17,11 +17,21 @@ from typing import Any
 
 from kai.api import keys, times
 from kai.api.visible import visible
-from kai.engine import text, turn
-from kai.engine.amounts import RESOURCE_NAMES, amount, part
+from kai.engine import hints, partners, text, turn
+from kai.engine.amounts import RESOURCE_NAMES, SIZES, amount, part
 from kai.engine.answer import Answer
 from kai.engine.cluster import Rejected
-from kai.engine.places import OF_REFUSALS, Amounts, Holders, Obstacles, Places, counted
+from kai.engine.places import (
+    OF_REFUSALS,
+    Amounts,
+    Domain,
+    Held,
+    Holders,
+    Obstacles,
+    Places,
+    counted,
+    short_of,
+)
 from kai.engine.situation import GroupFacts, exact, sum_of_smallest
 from kai.engine.values import GroupPlan, Reason
 from kai.errors import NotFoundError
@@ -268,17 +278,19 @@ def _cases(
     in_short: bool = False,
 ) -> list[_Case]:
     account, situation = Account(plan), plan.situation
-    parts = zip(situation.groups(names), situation.places(names), strict=True)
+    parts = zip(
+        situation.groups(names), situation.places(names), situation.domains(names), strict=True
+    )
     return [
-        _Case(account, group, facts, places, may_name, in_short=in_short)
-        for (group, facts), places in parts
+        _Case(account, group, facts, places, domain, may_name, in_short=in_short)
+        for (group, facts), places, domain in parts
     ]
 
 
 class _Case:
     """A pod group of a plan, with the facts about it. `places`: where its waiting pods could run,
-    class by class. `in_short`: the first sentence is enough, without what a page with queues and
-    decisions shows already."""
+    class by class. `domain`: the best one, if they must run in one. `in_short`: the first sentence
+    is enough, without what a page with queues and decisions shows already."""
 
     def __init__(
         self,
@@ -286,6 +298,7 @@ class _Case:
         group: GroupPlan,
         facts: GroupFacts,
         places: list[Places],
+        domain: Domain | None,
         may_name: MayName,
         *,
         in_short: bool = False,
@@ -297,6 +310,7 @@ class _Case:
         self.group = group
         self.facts = facts
         self.places = places
+        self.domain = domain
         self.in_short = in_short
 
     @cached_property
@@ -366,10 +380,12 @@ class _Case:
         ]
         # Without its delay it might evict what it waits for.
         reasons.sort(key=lambda reason: reason.code != "preemption_delay")
-        found = never + [self._sentence(reason) for reason in reasons]
+        found = [self._partner(), *never, *map(self._sentence, reasons)]
         if not any(found):
             found = [tidy(message) for message in self.group.messages]
-        lacks_gpus = any(reason.code == "not_enough_gpus" for reason in self.group.reasons)
+        if nowhere and not self.in_short:
+            found += hints.about_labels(self.places, self.plan._objects)
+        lacks_gpus = any(map(self._is_about_gpus, self.group.reasons))
         if not never and lacks_gpus and self.in_short and any(found):
             [first, *_] = filter(None, found)
             return [first.removesuffix(".") + self._share_in_short()]
@@ -378,15 +394,59 @@ class _Case:
         found += self._evictions()
         return list(dict.fromkeys(sentence for sentence in found if sentence))
 
+    def _is_about_gpus(self, reason: Reason) -> bool:
+        """Whether nodes that have GPUs, or the best domain, have too few free ones."""
+        if reason.code == "topology_too_small" and self.domain is not None:
+            return self.domain.lacks_only_gpus or self.domain.lacks_gpus
+        if reason.code == "no_matching_node" and self.facts.sharer:
+            return not reason.facts["refusals"]  # parts of GPUs are missing (spec 3 E5)
+        if reason.code != "not_enough_gpus":
+            return False
+        found = [each for each in reason.facts["refusals"] if self._lacks_gpus([each])]
+        return not found or any(each["nodes"] > self._without_gpus for each in found)
+
     def _about_others(self, *, lacks_gpus: bool) -> Iterable[str]:
         """The groups that come first, or else those that hold what it lacks."""
-        first = "" if self.in_short else turn.sentence(self.situation, self.group, self.facts)
+        if self.in_short:
+            return
+        scarce = [each for each in self._scarce if lacks_gpus or each.resource != "gpu"]
+        yield from map(self._nearest, scarce)
+        yield self._partners()
+        yield from self._devices()
+        first = turn.sentence(self.situation, self.group, self.facts)
         yield first
         if lacks_gpus:
             yield self._borrowers()
-        if lacks_gpus and not first:
-            yield from self._holders()
+        if first:
+            return
+        for held in scarce:
+            yield from self._holders(held)
+        if lacks_gpus:
             yield self._not_moved()
+
+    @cached_property
+    def _scarce(self) -> list[Held]:
+        """GPUs, and other resources that nodes refuse it for, each with its holders."""
+        lacked = {
+            refusal["resource"]
+            for reason in self.group.reasons
+            for refusal in reason.facts.get("refusals", ())
+            if refusal["cause"] == "shortage"
+        } | {"gpu"}
+        if self.domain is not None:
+            lacked.update(resource for resource, *_ in self.domain.lacks)
+        return [each for each in self.situation.holders(self.group.name) if each.resource in lacked]
+
+    def _nearest(self, held: Held) -> str:
+        """What it needs of a resource other than GPUs, and the node that has nearly as much."""
+        if held.nearest is None:
+            return ""
+        subject = "It needs" if self.facts.pod_count == 1 else "Each pod needs"
+        wanted = amount(held.resource, float(held.requested))
+        free = part(held.resource, float(held.free))
+        if held.free >= held.requested:  # for one pod, not for all
+            return f"{subject} {wanted}; node {held.nearest} has the most free: {free}."
+        return f"{subject} {wanted}; node {held.nearest} comes nearest, with {free} free."
 
     def _repeats_limit(self, reason: Reason, never: list[str]) -> bool:
         """Whether the sentences about what no waiting will change name the limit already."""
@@ -463,6 +523,44 @@ class _Case:
 
     # ---- what no waiting will change -------------------------------------------------------------
 
+    def _partner(self) -> str:
+        """That no pod has the labels that its pods must be near."""
+        alone = next((each for each in self.places if each.lacks_partner), None)
+        if alone is None or self.group.verdict not in ("unschedulable", "partly_placed"):
+            return ""
+        cluster = None if self.in_short else self.plan._objects
+        return partners.sentence(alone.first, cluster, self.may_name)
+
+    def _devices(self) -> Iterable[str]:
+        """The devices of nodes that have none for its claims."""
+        nodes = dict.fromkeys(
+            refusal["node"]
+            for reason in self.group.reasons
+            for refusal in reason.facts.get("refusals", ())
+            if refusal["cause"] == "no_devices"
+        )
+        if not nodes:
+            return ()
+        return hints.about_devices(self.places[0].first, list(nodes)[:3], self.plan._objects)
+
+    def _partners(self) -> str:
+        """Where the pods are that its pods must be near, if nodes refuse it for that."""
+        causes = (
+            refusal["cause"]
+            for reason in self.group.reasons
+            for refusal in reason.facts.get("refusals", ())
+        )
+        found = set(causes) & {"pod_affinity", "pod_anti_affinity"}
+        if not found or any(each.lacks_partner for each in self.places):
+            return ""
+        first, objects = self.places[0].first, self.plan._objects
+        return " ".join(
+            filter(
+                None,
+                (partners.where(first, objects, self.may_name, kind) for kind in sorted(found)),
+            )
+        )
+
     def _never(self) -> Iterable[str]:
         waiting = self.facts.requests
         if not waiting or self.group.verdict != "unschedulable":
@@ -475,9 +573,15 @@ class _Case:
         for name in self.situation.path_to_root(self.group.queue):
             limit = self.plan.queues[name].gpu.limit if name in self.plan.queues else None
             if limit is not None and limit < least:
+                needs = f"it needs at least {needed}"
+                if self._shares_claims:
+                    needs = (
+                        f"its pods count as {needed}, as queues count the GPUs of a claim for each "
+                        "pod that uses it"
+                    )
                 yield (
-                    f"It can never start in this queue: it needs at least {needed}, but the "
-                    f"limit of queue {name} is {text.number(limit)}."
+                    f"It can never start in this queue: {needs}, but the limit of queue {name} is "
+                    f"{text.number(limit)}."
                 )
                 return
 
@@ -505,12 +609,12 @@ class _Case:
     def _too_small_for_all(self, least: Fraction) -> str:
         """Why the pods that must start together do not fit on the nodes that could take one of
         them, however empty these are; "" if they do, or may share devices."""
-        if any(each.shares_claims for each in self.places):
+        if self._shares_claims:
             return ""
         room = self.room
         why = self._too_large_for(least, room.all_gpus, room.most_of)
         if not why:
-            return ""
+            return self._too_many_for_all()
         # Nodes with a cordon, a taint or a bad state may take pods again, with at most these GPUs.
         whole, passing = self.account.room, sum(each.nodes for each in self._known if each.may_pass)
         most_gpus = min(whole.all_gpus, room.all_gpus + passing * whole.largest_node)
@@ -522,6 +626,20 @@ class _Case:
         if passing and not self._too_large_for(least, most_gpus, most_of):
             return f"It cannot start now: {why} ({self.places[0].excluded()})."
         return f"It can never start here: {why}."
+
+    def _too_many_for_all(self) -> str:
+        """The same for CPUs, memory and other resources."""
+        if len(self.places) != 1 or any(each.may_pass for each in self.places[0].obstacles):
+            return ""
+        places, missing = self.places[0], self._missing()
+        if places.limit is None or places.most >= missing or not places.possible:
+            return ""
+        resource, each = places.limit
+        return (
+            f"It can never start here: {text.count(missing, 'pod')} that must start together need "
+            f"{amount(resource, each)} each, and empty nodes have room for "
+            f"{text.number(places.most)}."
+        )
 
     def _too_large_for(
         self, least: Fraction, gpus: Fraction, most_of: Callable[[Fraction], int]
@@ -557,9 +675,10 @@ class _Case:
         limit, used, requested = (facts[name] for name in ("limit", "allocated", "requested"))
         if self.in_short and used >= limit:
             return f"Queue {facts['queue']} has reached its limit of {amount(resource, limit)}."
+        verb = "is" if used == 1 or resource in SIZES else "are"
         return (
             f"Queue {facts['queue']} has a limit of {amount(resource, limit)}: "
-            f"{part(resource, used)} {'is' if used == 1 else 'are'} in use, and this request is "
+            f"{part(resource, used)} {verb} in use, and this request is "
             f"for {part(resource, requested)} more."
         )
 
@@ -635,7 +754,11 @@ class _Case:
                 f"Its subgroup {facts['subgroup']} must start with {pods}, but there is room "
                 f"for {room}."
             )
-        if crowded := self._short_of_gpus(needed - self.facts.with_places):
+        if self.domain is not None and self.domain.room < needed:
+            return self.domain.sentence(needed)
+        missing = needed - self.facts.with_places
+        is_about_gpus = not self._shares_claims or self._lacks_gpus(facts["refusals"])
+        if is_about_gpus and (crowded := self._short_of_gpus(missing)):
             return crowded
         return f"{pods} must start together, but there is room for {room}."
 
@@ -644,8 +767,14 @@ class _Case:
             return ""  # explained with the gang
         return self._next_pod(facts)
 
+    def _no_free_devices(self, facts: Facts) -> str | None:
+        causes = {each["cause"] for each in facts["refusals"]}
+        if causes & {"claim_expression", "claim_elsewhere", "deleted_claims"}:
+            return None
+        return self._no_node(facts)
+
     def _next_pod(self, facts: Facts) -> str | None:
-        lacks_gpus = any(each.get("resource") == "gpu" for each in facts["refusals"])
+        lacks_gpus = self._lacks_gpus(facts["refusals"])
         if lacks_gpus and (crowded := self._short_of_gpus(max(1, self._missing()))):
             return crowded
         refused = self._refused(facts["refusals"])
@@ -654,11 +783,21 @@ class _Case:
             return _no_devices_for(*self.facts.sharer) + self._others()
         return f"No node can take the next pod: {refused}." if refused else None
 
+    @staticmethod
+    def _lacks_gpus(refusals: list[Facts]) -> bool:
+        return any(
+            each.get("resource") == "gpu" or each["cause"] == "claimed_gpus" for each in refusals
+        )
+
+    @property
+    def _shares_claims(self) -> bool:
+        return any(each.shares_claims for each in self.places)
+
     def _refused(self, refusals: list[Facts]) -> str:
         """Why nodes refuse: "2 nodes short of free CPUs, 1 node cordoned"."""
         rows = [
             *self._refused_now(refusals),
-            *((each.phrase, each.nodes, "") for each in self._known),
+            *((each.phrase, each.nodes, each.first) for each in self._known),
         ]
         # KAI counts over all attempts of the cycle; a count above the number of nodes tells
         # nothing.
@@ -674,11 +813,20 @@ class _Case:
     def _refused_now(self, refusals: list[Facts]) -> list[tuple[str, int, str]]:
         """Phrases and numbers of nodes, without what keeps pods off these nodes for good."""
         always = {cause["cause"] for each in self._known for cause in each.causes} - {"shortage"}
-        return [
-            (phrase, each["nodes"], "")
-            for each in refusals
-            if each["cause"] not in always and (phrase := _refusal_phrase(each))
-        ]
+        rows = []
+        for each in refusals:
+            # A node without any GPU is not short of free ones.
+            nodes = each["nodes"] - (self._without_gpus if self._lacks_gpus([each]) else 0)
+            if each["cause"] not in always and nodes > 0 and (phrase := _refusal_phrase(each)):
+                rows.append((phrase, nodes, ""))
+        return rows
+
+    @property
+    def _without_gpus(self) -> int:
+        """Nodes without any GPU that lack nothing else, if others could take it."""
+        if len(self.places) != 1 or not self.places[0].possible:
+            return 0
+        return sum(each.nodes for each in self.places[0].obstacles if each.is_without_gpus)
 
     def _larger_than_any_node(self, facts: Facts) -> str | None:
         found = [each for each in facts["refusals"] if each["cause"] == "larger_than_any_node"]
@@ -703,7 +851,10 @@ class _Case:
             for number, each in enumerate(self.group.reasons)
             if "domain" in each.facts
         ]
-        requests = self.facts.requests
+        requests, least = self.facts.requests, self.facts.least
+        near = None if facts["subgroup"] else self.domain
+        if near is not None and near.room < least and not near.lacks_only_gpus:
+            return near.sentence(least)
         if not held:
             has = f"{facts['within'] or 'the cluster'} as a whole has too little"
             if facts["within"] is None:
@@ -719,9 +870,13 @@ class _Case:
         best = f"the best {level}, {domain}," if level else f"the best domain, {domain},"
         if len(requests) == 1 and (each := requests[0]):
             needs = f"{text.count(each * wanted, 'GPU')} {in_one}"
-            return (
-                f"{subject} needs {needs}; {best} is {text.number(each * (wanted - holds))} short."
-            )
+            short, always = each * (wanted - holds), ""
+            if near is not None and near.name == domain and near.most < wanted:
+                empty = each * (wanted - near.most)
+                always = f", and {text.number(empty)} if nothing ran there"
+                if empty == short:
+                    always = ", however empty it is"
+            return f"{subject} needs {needs}; {best} is {text.number(short)} short{always}."
         pods = text.count(wanted, "pod")
         return f"{subject} needs room for {pods} {in_one}; {best} has room for {holds}."
 
@@ -729,11 +884,16 @@ class _Case:
         """A sentence if free GPUs do not suffice for `count` more pods; "" if the case is not that
         simple."""
         each, room = self._single_request(count), self.room
+        shared = not each and self._shared_request()
+        if shared:
+            each, count = shared, 1
         if not each or room.room_for(each) >= count:
             return ""
         total, most = room.free_gpus, room.most_free
         needs = f"{text.count(each, 'GPU')} on one node"
-        if count > 1:
+        if shared:
+            needs += ", which its pods share through a claim"
+        elif count > 1:
             needs = f"{count} pods that start together, with {text.count(each, 'GPU')} each"
         where = others = ""
         if room.others:
@@ -757,8 +917,15 @@ class _Case:
         otherwise 0."""
         requests = self.facts.requests
         # Parts of several devices are not one device, and pods may share the devices of a claim.
-        shares = count > 1 and any(one.shares_claims for one in self.places)
+        shares = count > 1 and self._shares_claims
         if len(requests) != 1 or count < 1 or self.facts.sharer or shares:
+            return _NONE
+        return requests[0]
+
+    def _shared_request(self) -> Fraction:
+        """The GPUs that all its waiting pods share, if they request no others; otherwise 0."""
+        requests = self.facts.requests
+        if len(self.places) != 1 or requests != [self.places[0].shared_gpus]:
             return _NONE
         return requests[0]
 
@@ -785,24 +952,27 @@ class _Case:
             return ""
         return f"After this cycle queue {mine} has {holds}; queues above their fair share: {above}."
 
-    def _holders(self) -> Iterable[str]:
-        """Who holds the GPUs that it could use, and why they are not evicted for it. What other
-        queues hold matters only if its queue may reclaim it."""
+    def _holders(self, held: Held) -> Iterable[str]:
+        """Who holds what it could use, and why they are not evicted for it. What other queues hold
+        matters only if its queue may reclaim it."""
         mine = self.group.queue
-        held = self.situation.holders(self.group.name)
         holders, room = held.holders, held.room
         if not self._may_reclaim:
-            holders, room = [each for each in holders if each.queue == mine], held.own_room
+            holders = [each for each in holders if each.queue in (mine, "")]
+            room = held.own_room
         for each in holders[:_MOST_HOLDERS]:
             yield each.sentence(mine, named=self.may_name(each.first))
         leaving = [each for each in holders if each.why == "may_leave"]
-        yield self._evictions_leave(leaving, Room((), room))
+        yield self._evictions_leave(held, leaving, Room((), room))
 
-    def _evictions_leave(self, leaving: list[Holders], room: Room) -> str:
+    def _evictions_leave(self, held: Held, leaving: list[Holders], room: Room) -> str:
         """What is short if all these leave; "" if that is enough, or the case is not that simple.
         `room`: of the nodes without them."""
         count = max(1, self._missing())
-        if not leaving or not (each := self._single_request(count)) or room.room_for(each) >= count:
+        each = self._single_request(count) if held.resource == "gpu" else held.requested
+        if not leaving or not each or room.room_for(each) >= count:
+            return ""
+        if held.resource != "gpu" and len(self.places) != 1:
             return ""
         subjects = (each.subject(named=self.may_name(each.first)) for each in leaving)
         names = text.listing(subjects, most=_MOST_HOLDERS)
@@ -810,10 +980,11 @@ class _Case:
         if count > 1:
             places = text.number(room.room_for(each))
             return f"{start}, there would be room for {places} of its {count} pods."
-        most = room.most_free
+        most, resource = room.most_free, held.resource
+        few = "little" if resource in SIZES else "few"
         return (
-            f"{start}, at most {text.count(most, 'GPU')} would be free on one node: "
-            f"{text.number(each - most)} too few."
+            f"{start}, at most {amount(resource, float(most))} would be free on one node: "
+            f"{part(resource, float(each - most))} too {few}."
         )
 
     def _search_budget_spent(self, facts: Facts) -> str | None:
@@ -894,6 +1065,7 @@ _SENTENCES: dict[str, Callable[[_Case, Facts], str | None]] = {
     "not_enough_gpus": _Case._no_node,
     "not_enough_resources": _Case._no_node,
     "no_matching_node": _Case._no_node,
+    "no_free_devices": _Case._no_free_devices,
     "topology_too_small": _Case._topology_too_small,
     "larger_than_any_node": _Case._larger_than_any_node,
     "preemption_delay": _Case._preemption_delay,
@@ -912,9 +1084,7 @@ def _refusal_phrase(refusal: Facts) -> str:
     """ "cordoned", after "2 nodes"; "" if there is nothing to report."""
     if refusal["cause"] != "shortage":
         return OF_REFUSALS.get(refusal["cause"], "")
-    if (resource := refusal["resource"]) == "pods":
-        return "full of pods"
-    return f"short of free {RESOURCE_NAMES.get(resource, resource)}"
+    return short_of(refusal["resource"])
 
 
 def _as_sentence(message: str) -> str:

@@ -32,6 +32,7 @@ class KeptPlan:
     groups_by_name: dict[str, Any]
     places_by_name: dict[str, Any]
     holders_by_name: dict[str, Any]
+    domains_by_name: dict[str, Any]
     protection_by_name: dict[str, Any]
     all_outlines: list[Any]
     members: dict[str, Any]
@@ -52,6 +53,7 @@ class KeptPlan:
             groups_by_name=dict(zip(names, plan.groups(names, evictions=True), strict=True)),
             places_by_name=dict(zip(waiting, plan.places(waiting), strict=True)),
             holders_by_name=dict(zip(waiting, plan.holders(waiting), strict=True)),
+            domains_by_name=dict(zip(waiting, plan.domains(waiting), strict=True)),
             protection_by_name=dict(zip(names, plan.protection(names), strict=True)),
             all_outlines=plan.outlines(None),
             members=members,
@@ -81,7 +83,10 @@ class KeptPlan:
         return [self.places_by_name.get(name, []) for name in names]
 
     def holders(self, names: list[str]) -> list[Any]:
-        return [self.holders_by_name.get(name, ([], [], [])) for name in names]
+        return [self.holders_by_name.get(name, []) for name in names]
+
+    def domains(self, names: list[str]) -> list[Any]:
+        return [self.domains_by_name.get(name) for name in names]
 
     def protection(self, names: list[str]) -> list[Any]:
         return [self.protection_by_name[name] for name in names]

@@ -67,22 +67,32 @@ class Obstacles:
 @dataclass(frozen=True)
 class Places:
     """Of the waiting pods of one class in a group. `first`: the name of one, `pods`: how many.
-    `shares_claims`: several of them may get the same devices.
+    `shared_gpus`: of the GPUs that each requests, those of claims that all of them share.
 
     `refusals`: of rules that refuse the pod before any node is checked, and `message`: in KAI's
     words. `possible`: how many nodes could take it; `capacity` and `free`: GPUs of these, and how
-    many nodes have as many.
+    many nodes have as many. `lacks_partner`: it must be near other pods, and there are none.
+    `most`: of these pods, no more fit on the possible nodes if nothing else runs there, because of
+    the resource `limit`, with the amount that each needs.
     """
 
     first: str
     pods: int
-    shares_claims: bool
+    shared_gpus: Fraction
     refusals: Sequence[Facts]
     message: str
     possible: int
     capacity: Amounts
     free: Amounts
     obstacles: Sequence[Obstacles]
+    lacks_partner: bool
+    most: int
+    limit: tuple[str, float] | None
+
+    @property
+    def shares_claims(self) -> bool:
+        """Several of the pods may get the same devices."""
+        return self.shared_gpus > 0
 
     @property
     def others(self) -> list[Obstacles]:
@@ -123,18 +133,65 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True)
+class Domain:
+    """The best domain for a group whose pods must run in one. `level`: the label; `room`: for how
+    many of its pods it has room; `most`: the same if nothing ran on its nodes and all took its
+    pods; `obstacles`: of nodes that cannot take any. `lacks`: resources that other nodes have
+    too little of, how many nodes, and the name of one."""
+
+    level: str
+    name: str
+    domains: int
+    room: int
+    most: int
+    obstacles: Sequence[Obstacles]
+    lacks: Sequence[tuple[str, int, str]]
+
+    @property
+    def lacks_only_gpus(self) -> bool:
+        return not self.obstacles and all(resource == "gpu" for resource, *_ in self.lacks)
+
+    @property
+    def lacks_gpus(self) -> bool:
+        return any(resource == "gpu" for resource, *_ in self.lacks)
+
+    def sentence(self, pods: int) -> str:
+        """`pods`: how many must start together."""
+        level = self.level.rpartition("/")[2]
+        which = f"the best of {text.count(self.domains, level)}, {self.name},"
+        if self.domains == 1:
+            which = f"the only one, {self.name},"
+        rows = [(each.phrase, each.nodes, each.first) for each in self.obstacles]
+        rows += [(short_of(resource), nodes, first) for resource, nodes, first in self.lacks]
+        found = counted(rows)
+        lacks = f": {text.listing(found, most=4)}" if found else ""
+        room = text.number(self.room) if self.room else "none"
+        if self.most < pods:
+            lacks = f", and for {text.number(self.most)} if nothing ran there{lacks}"
+        return (
+            f"Its {text.count(pods, 'pod')} must start in one {level}; {which} has room for "
+            f"{room}{lacks}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Holders:
-    """Groups of one queue that hold GPUs, and stay for the same cause: `why` is non_preemptible,
-    protected, not_lower, within_share or may_leave. `level`: the queue, or one above it, that is
-    compared with its fair share; None: the queue of the group that waits. `first`: the name of one;
-    of those that a minimum run time protects, the one whose protection ends first, at `until_ns`.
+    """Groups of one queue that hold a resource, and stay for the same cause: `why` is
+    non_preemptible, protected, not_lower, within_share, over_share or may_leave. `level`: the queue
+    that is compared with its fair share, this one or one above it; for over_share, the queue of the
+    group that waits. `first`: the name of one group; of those that a minimum run time protects, the
+    one whose protection ends first, at `until_ns`.
+
+    With `why` no_group, `groups` is the number of pods that belong to no pod group, and `first` one
+    of them; `queue` is "".
     """
 
     why: str
+    resource: str
     queue: str
     level: str | None
     groups: int
-    gpus: Fraction
+    held: Fraction
     first: str
     until_ns: int
     runtime_ns: int
@@ -142,8 +199,12 @@ class Holders:
     def subject(self, *, named: bool) -> str:
         """ "b/train", "3 pod groups of queue b (b/train and 2 more)". `named`: False: with the
         number of groups and their queue instead of a name."""
-        if named and self.groups == 1:
+        if named and self.groups == 1 and self.why != "no_group":
             return self.first
+        if self.why == "no_group":
+            pods = f"{text.count(self.groups, 'pod')} of no pod group"
+            others = f" and {text.number(self.groups - 1)} more" if self.groups > 1 else ""
+            return f"{pods} ({self.first}{others})" if named else pods
         more = f" ({self.first} and {text.number(self.groups - 1)} more)" if named else ""
         return text.of_queue(self.groups, self.queue) + more
 
@@ -151,35 +212,50 @@ class Holders:
         """ "b/train holds 2 GPUs and is not preemptible."; "" if nothing protects them."""
         subject = self.subject(named=named)
         holds, are = ("holds", "is") if self.groups == 1 else ("hold", "are")
-        gpus = text.count(self.gpus, "GPU")
+        held = amount(self.resource, float(self.held))
         match self.why:
+            case "no_group":
+                return f"{subject} {holds} {held} and {are} not evicted."
             case "non_preemptible":
-                return f"{subject} {holds} {gpus} and {are} not preemptible."
+                return f"{subject} {holds} {held} and {are} not preemptible."
             case "protected":
                 kind = "preempt" if self.queue == own_queue else "reclaim"
                 until = f"until {times.to_text(self.until_ns)}"
                 runtime = f"({kind}MinRuntime {duration_text(self.runtime_ns / 1e9)})"
                 if self.groups > 1:
-                    return f"{subject} hold {gpus} and are protected {runtime}, the first {until}."
-                return f"{subject} holds {gpus} and is protected {until} {runtime}."
+                    return f"{subject} hold {held} and are protected {runtime}, the first {until}."
+                return f"{subject} holds {held} and is protected {until} {runtime}."
             case "not_lower":
                 has = "has" if self.groups == 1 else "have"
-                return f"{subject} {holds} {gpus} and {has} no lower priority."
+                return f"{subject} {holds} {held} and {has} no lower priority."
+            case "over_share":
+                return (
+                    f"{subject} {holds} {held}; with more, queue {self.level} would exceed its "
+                    "fair share."
+                )
             case "within_share":
-                return f"{subject} {holds} {gpus}, within the fair share of queue {self.level}."
+                return f"{subject} {holds} {held}, within the fair share of queue {self.level}."
             case _:
                 return ""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """`holders`: most GPUs first. `room`: of the nodes that could take the pods, the GPUs that are
-    free or may become free, and how many nodes have as many; `own_room`: if only groups of the own
-    queue may leave."""
+    """Of one resource. `holders`: those with most first. `room`: of the nodes that could take the
+    pods, what is free or may become free, and how many nodes have as much; `own_room`: if only
+    groups of the own queue may leave.
 
+    Of a resource other than GPUs, a pod requests `requested`, and the holders and rooms are those
+    of nodes with too little of it. `nearest`: the one with the most free, `free`.
+    """
+
+    resource: str
     holders: Sequence[Holders]
     room: Amounts
     own_room: Amounts
+    requested: Fraction
+    nearest: str | None
+    free: Fraction
 
 
 # ---- one fact for all nodes ----------------------------------------------------------------------
@@ -292,6 +368,13 @@ def phrases(causes: Sequence[Facts]) -> list[str]:
     return found
 
 
+def short_of(resource: str) -> str:
+    """In words that follow "2 nodes"."""
+    if resource == "pods":
+        return "full of pods"
+    return f"short of free {RESOURCE_NAMES.get(resource, resource)}"
+
+
 def counted(rows: Iterable[tuple[str, int, str]]) -> list[str]:
     """From phrases, each with a number of nodes and the name of one of them, or "": the nodes of
     each phrase, most first.
@@ -377,6 +460,7 @@ OF_REFUSALS = {
         "extendedResourceName"
     ),
     "no_devices": "without free devices for its claims",
+    "claimed_gpus": "without free GPUs for its claims",
     "claim_elsewhere": "that cannot access its claims",
     "claim_expression": "for which its claims cannot be evaluated",
     "storage": "short of storage",

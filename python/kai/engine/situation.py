@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kai.engine.places import Amounts, Held, Holders, Obstacles, Places
+from kai.engine.places import Amounts, Domain, Held, Holders, Obstacles, Places
 from kai.engine.protection import Level, Protection
 from kai.engine.values import GroupPlan, group_plan_of
 
@@ -155,24 +155,50 @@ class Situation:
         return [
             [
                 Places(
-                    *row[:6],
+                    first=row[0],
+                    pods=row[1],
+                    shared_gpus=exact(row[2]),
+                    refusals=row[3],
+                    message=row[4],
+                    possible=row[5],
                     capacity=_amounts(row[6]),
                     free=_amounts(row[7]),
                     obstacles=[Obstacles(**each) for each in row[8]],
+                    lacks_partner=row[9],
+                    most=row[10],
+                    limit=row[11],
                 )
                 for row in rows
             ]
             for rows in self._compiled.places(list(names))
         ]
 
-    def holders(self, name: str) -> Held:
-        """Who holds GPUs that the group could use. Raises KeyError for an unknown name."""
-        [(rows, room, own_room)] = self._compiled.holders([name])
-        holders = [
-            Holders(why, queue, level, groups, exact(gpus), first, until_ns, runtime_ns)
-            for why, queue, level, groups, gpus, first, until_ns, runtime_ns in rows
+    def holders(self, name: str) -> list[Held]:
+        """Who holds what the group could use: GPUs first, then what some nodes have too little of.
+        Raises KeyError for an unknown name."""
+        [resources] = self._compiled.holders([name])
+        return [
+            Held(
+                resource,
+                [_holders(resource, *row) for row in rows],
+                _amounts(room),
+                _amounts(own_room),
+                exact(requested),
+                nearest,
+                exact(free),
+            )
+            for resource, rows, room, own_room, requested, nearest, free in resources
         ]
-        return Held(holders, _amounts(room), _amounts(own_room))
+
+    def domains(self, names: Sequence[str]) -> list[Domain | None]:
+        """For each group whose pods must run in one domain, the best of these. Raises KeyError for
+        an unknown name."""
+        return [
+            None
+            if row is None
+            else Domain(*row[:5], [Obstacles(**each) for each in row[5]], row[6])
+            for row in self._compiled.domains(list(names))
+        ]
 
     def protection(self, name: str) -> Protection:
         """What keeps the running pods of a group. Raises KeyError for an unknown name."""
@@ -255,6 +281,22 @@ def exact(gpus: float) -> Fraction:
     (Fraction(3, 10), True)
     """
     return Fraction(math.floor(gpus * _NANO + 1e-3), _NANO)
+
+
+def _holders(
+    resource: str,
+    why: str,
+    queue: str | None,
+    level: str | None,
+    groups: int,
+    held: float,
+    first: str,
+    until_ns: int,
+    runtime_ns: int,
+) -> Holders:
+    return Holders(
+        why, resource, queue or "", level, groups, exact(held), first, until_ns, runtime_ns
+    )
 
 
 def _amounts(rows: Iterable[tuple[float, int]]) -> Amounts:

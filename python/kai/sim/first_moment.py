@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -29,11 +28,11 @@ from numpy.typing import NDArray
 
 from kai.api import keys, times
 from kai.api.durations import seconds_of, too_long
+from kai.api.mig import gpus_of_slice
 from kai.api.nearest import did_you_mean
 from kai.engine.cluster import Cluster
 from kai.engine.slices import totals_of
 from kai.errors import InvalidInputError
-from kai.sim.traces.sacct import part_of_slice
 from kai.sim.workload import Jobs, NodePool, Queue, Workload
 
 if TYPE_CHECKING:
@@ -240,17 +239,12 @@ def _sliced_gpus(cluster: Cluster) -> dict[str, int]:
     in_parts = cluster._has_params({"countMigAsParts": True})
     found = {}
     for node, profiles in totals_of(cluster).items():
-        gpus = Fraction(0)
-        for profile, number in profiles.items():
-            if match := _COUNTED.fullmatch(profile):
-                part = part_of_slice(profile) if in_parts else None
-                gpus += number * (Fraction(int(match[1])) if part is None else part)
-        found[node] = math.ceil(gpus)
+        gpus = [
+            number * gpus_of_slice(profile, in_parts=in_parts)
+            for profile, number in profiles.items()
+        ]
+        found[node] = math.ceil(sum(gpus, Fraction(0)))
     return found
-
-
-_COUNTED = re.compile(r"(\d+)g\.\d+gb")
-"""The profiles that count in queues (spec 3 M2)."""
 
 
 def _jobs(

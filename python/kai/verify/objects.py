@@ -18,7 +18,6 @@ Json = dict[str, Any]
 
 GPU_NAMES = ("nvidia.com/gpu", "amd.com/gpu")
 GPU = "gpu"  # the name of whole devices in the amounts below, for all vendors
-MIG_NAME = re.compile(r"nvidia\.com/mig-(\d+)g\.(\d+)gb")
 
 # Groups of statuses (spec 2 S4): active-allocated pods count towards a gang, and active-used pods
 # occupy a node.

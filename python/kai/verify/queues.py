@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from kai.api import keys
+from kai.api.mig import gpus_of_slice
 from kai.verify.objects import (
     GPU,
-    MIG_NAME,
     PodView,
     World,
     device_memory_mib,
@@ -64,22 +65,21 @@ def queue_amounts(world: World, pod: PodView, node_name: str) -> dict[str, Fract
     elif request.memory_mib is not None:
         part = Fraction(request.memory_mib, device_memory_mib(node))
         gpus = Fraction(-(-part.numerator * 100 // part.denominator), 100) * request.devices
-    return {**amounts, GPU: gpus + mig_slices(pod)}
+    return {**amounts, GPU: gpus + gpus_of_slices(world, pod)}
 
 
-def mig_slices(pod: PodView) -> Fraction:
+def gpus_of_slices(world: World, pod: PodView) -> Fraction:
     """The MIG part of a pod's GPUs.
 
     It is part of the amount, but does not make GPUs an "involved" resource (spec 1 F91).
     """
-    return sum(
-        (
-            int(match.group(1)) * amount
-            for name, amount in pod.request.amounts.items()
-            if (match := MIG_NAME.fullmatch(name))
-        ),
-        Fraction(0),
+    in_parts = (world.snapshot.get("schedulerParams") or {}).get("countMigAsParts") is True
+    slices = (
+        amount * gpus_of_slice(name, in_parts=in_parts)
+        for name, amount in pod.request.amounts.items()
+        if name.startswith(keys.MIG_PREFIX)
     )
+    return sum(slices, Fraction(0))
 
 
 def _hundredths(portion: Fraction) -> Fraction:

@@ -25,7 +25,7 @@ from kai.verify.objects import (
     plain,
     spec_of,
 )
-from kai.verify.queues import QUEUE_RESOURCES, ROUNDING, mig_slices, path, queue_amounts
+from kai.verify.queues import QUEUE_RESOURCES, ROUNDING, gpus_of_slices, path, queue_amounts
 
 __all__ = ["Amounts", "Claim", "Numbers", "copy_amounts", "numbers_of", "saturation_multiplier"]
 
@@ -117,7 +117,7 @@ class Claim:
             for resource, number in queue_amounts(self.world, pod, node).items():
                 amount[resource] += number
                 # MIG slices are in the amount, but do not make GPUs involved (spec 1 F91).
-                if number > (mig_slices(pod) if resource == GPU else 0):
+                if number > (gpus_of_slices(self.world, pod) if resource == GPU else 0):
                     involved.add(resource)
         return Loss(queue, group, amount, frozenset(involved))
 

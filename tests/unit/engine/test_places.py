@@ -203,7 +203,24 @@ def test_gpu_memory_that_no_node_tells(tmp_path: Path) -> None:
     file.write_text(json.dumps({"kind": "List", "items": objects}))
     assert why(kai.load(file), "p") == [
         "  It can never start here: node n1 without a number of MiB in the label"
-        " nvidia.com/gpu.memory."
+        " nvidia.com/gpu.memory.",
+        "  Node n1 has no such label: requests for GPU memory need it, in MiB.",
+    ]
+
+
+def test_a_label_that_is_not_a_number_of_mib_has_its_value() -> None:
+    cluster = kai.Cluster().queue("q")
+    cluster.node("n1", gpus=1, gpu_memory_mib=None, labels={"nvidia.com/gpu.memory": "16GiB"})
+    assert why(cluster.pending("q/p", gpu_memory_mib=2000))[1:] == [
+        "  Node n1 has nvidia.com/gpu.memory=16GiB, which is not a number of MiB."
+    ]
+
+
+def test_a_label_that_no_node_has_gets_the_nearest_one() -> None:
+    cluster = full(labels={PRODUCT: A100})
+    cluster.pending("q/p", gpus=1, node_selector={"nvidia.com/gpu-product": A100})
+    assert why(cluster)[1:] == [
+        f"  No node has the label nvidia.com/gpu-product; did you mean {PRODUCT}?"
     ]
 
 

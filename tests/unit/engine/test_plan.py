@@ -53,6 +53,9 @@ class FakeCompiled:
     def places(self, names: list[str]) -> list[list[Any]]:
         return [[] for _ in names]
 
+    def domains(self, names: list[str]) -> list[None]:
+        return [None for _ in names]
+
     def holders(self, names: list[str]) -> list[list[Any]]:
         return [([], [], []) for _ in names]
 

@@ -480,6 +480,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "groups": {"names": ["a/x"], "evictions": True},
     "places": {"names": ["a/x"]},
     "holders": {"names": ["a/x"]},
+    "domains": {"names": ["a/x"]},
     "protection": {"names": ["a/x"]},
 }
 

@@ -35,7 +35,10 @@ def test_a_waiting_group_has_the_best_domain_and_its_shortage() -> None:
     cluster = racks(3, 5, 4)
     cluster.pending("a/x", pods=4, gpus=2, min_member=4, topology="site", required_level="rack")
     plan = kai.Scheduler({"actions": "allocate"}).plan(cluster, now=NOW)
-    assert "It needs 8 GPUs in one rack; the best rack, r2, is 4 short." in plan.why("a/x")
+    assert (
+        "It needs 8 GPUs in one rack; the best rack, r2, is 4 short, however empty it is."
+        in plan.why("a/x")
+    )
     [message] = plan.pod_groups["a/x"].messages
     assert "r2" in message
 

@@ -122,6 +122,24 @@ def test_a_minimal_workload_is_read(tmp_path: Path) -> None:
     assert workload.jobs.job(0) == Job("train", "default", 0, 3600, min_pods=1)
 
 
+def test_a_slice_is_its_part_of_a_gpu(tmp_path: Path) -> None:
+    jobs = "jobs: {a: {duration: 1h, mig: 3g.20gb}, b: {duration: 1h, mig: nvidia.com/mig-2g.12gb}}"
+    workload = read(tmp_path, f"nodes: {{a100: {{gpu: 8}}}}\n{jobs}")
+    assert [workload.jobs.job(row).gpus for row in range(2)] == [pytest.approx(3 / 7), 0.5]
+
+
+@pytest.mark.parametrize(
+    ("job", "problem"),
+    [
+        ("mig: small", "jobs.a.mig: is 'small', not a profile such as 3g.20gb"),
+        ("mig: 1g.5gb, gpu: 1", "jobs.a.mig: is beside gpu: a pod has one of them"),
+    ],
+)
+def test_a_slice_has_a_profile_and_is_alone(tmp_path: Path, job: str, problem: str) -> None:
+    text = f"nodes: {{a100: {{gpu: 8}}}}\njobs: {{a: {{duration: 1h, {job}}}}}"
+    assert problem in refused(tmp_path, text)
+
+
 def test_nodes_may_be_in_another_file(tmp_path: Path) -> None:
     text = "jobs: {train: {duration: 1h}}\n"
     assert refused(tmp_path, text) == (

@@ -413,6 +413,16 @@ def test_limits_are_in_the_units_of_queues(resource: str, limit: float, have: st
     assert here.broken(bind("a", "n1")) == [f"limit: queue q has {have}"]
 
 
+@pytest.mark.parametrize(("in_parts", "broken"), [(False, True), (True, False)])
+def test_slices_count_in_limits_as_configured(in_parts: bool, broken: bool) -> None:
+    """3g.20gb counts as 3 GPUs or, with countMigAsParts, as 3/7."""
+    name = "nvidia.com/mig-3g.20gb"
+    here = Situation().queue("q", gpu={"limit": 1}).pod("a", requests={name: "1"})
+    here.node("n1", 0, allocatable={name: "2"}, labels={"nvidia.com/mig.strategy": "mixed"})
+    found = here.broken(bind("a", "n1"), schedulerParams={"countMigAsParts": in_parts})
+    assert found == (["limit: queue q has 3 gpu, its limit is 1"] if broken else [])
+
+
 def test_a_queue_without_resources_has_limit_zero() -> None:
     here = Situation().node("n1").pod("a")
     here.objects["queues"].append({"metadata": {"name": "q"}, "spec": {}})

@@ -166,6 +166,17 @@ double ClaimBook::SharedGpus(ClaimNeedsId id, NodeId node) const {
   return shared;
 }
 
+std::vector<std::pair<ClaimId, double>> ClaimBook::SharedClaimsOf(ClaimNeedsId id) const {
+  std::vector<std::pair<ClaimId, double>> shared;
+  const std::span<const ClaimNeeds::Use> uses = needs_[id].uses;
+  for (size_t i = 0; i < uses.size(); ++i) {
+    const ClaimId claim = uses[i].claim;
+    if (claim.valid() && claims_[claim].is_shared && !IsRepeated(uses, i))
+      shared.emplace_back(claim, static_cast<double>(claims_[claim].gpus));
+  }
+  return shared;
+}
+
 double ClaimBook::MostSharedGpus(ClaimNeedsId id) const {
   double shared = 0;
   for (const ClaimNeeds::Use& use : needs_[id].uses) {

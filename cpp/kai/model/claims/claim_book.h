@@ -84,6 +84,8 @@ class ClaimBook {
 
   // GPUs of these claims that other pods already use on the node (spec 3 D6).
   double SharedGpus(ClaimNeedsId needs, NodeId node) const;
+  // The claims that several pods may use at a time, each once, with their GPUs.
+  std::vector<std::pair<ClaimId, double>> SharedClaimsOf(ClaimNeedsId needs) const;
   // The most SharedGpus() on any node.
   double MostSharedGpus(ClaimNeedsId needs) const;
 

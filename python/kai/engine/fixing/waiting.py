@@ -38,7 +38,8 @@ class Waiting:
 
     @cached_property
     def holders(self) -> Sequence[Holders]:
-        return self.situation.holders(self.name).holders
+        """Of all resources that it lacks."""
+        return [each for held in self.situation.holders(self.name) for each in held.holders]
 
     # ---- its objects -----------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from typing import Any
 from kai.admission.trees import is_own_ancestor
 from kai.api.documents import plain_scalar
 from kai.api.durations import duration_text
+from kai.api.mig import part_of_slice
 from kai.api.naming import naming
 from kai.api.nearest import did_you_mean
 from kai.errors import InvalidInputError
@@ -306,9 +307,7 @@ def _job(page: Page, path: Path, leaves: list[str], classes: Mapping[str, int]) 
     if duration_s is None:
         raise page.error(path, "has no duration")
     pods, least = _members(page, path)
-    gpus = page.number((*path, "gpu"), 1.0, least=0)
-    if gpus > 1 and gpus % 1:
-        raise page.error((*path, "gpu"), f"is {gpus:g}: write a whole number or a part of one GPU")
+    gpus = _gpus(page, path)
     speeds = page.mapping((*path, "speeds"))
     return Job(
         str(path[-1]),
@@ -331,6 +330,21 @@ def _job(page: Page, path: Path, leaves: list[str], classes: Mapping[str, int]) 
         application=page.text((*path, "application")),
         resizes=_resizes(page, (*path, "resizes")),
     )
+
+
+def _gpus(page: Page, path: Path) -> float:
+    """Of each pod; a MIG slice is its part of a GPU."""
+    if profile := page.text((*path, "mig")):
+        if page.value((*path, "gpu")) is not None:
+            raise page.error((*path, "mig"), "is beside gpu: a pod has one of them")
+        part = part_of_slice(profile)
+        if part is None:
+            raise page.error((*path, "mig"), f"is {profile!r}, not a profile such as 3g.20gb")
+        return float(part)
+    gpus = page.number((*path, "gpu"), 1.0, least=0)
+    if gpus > 1 and gpus % 1:
+        raise page.error((*path, "gpu"), f"is {gpus:g}: write a whole number or a part of one GPU")
+    return gpus
 
 
 def _members(page: Page, path: Path) -> tuple[int, int]:

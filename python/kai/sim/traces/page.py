@@ -87,6 +87,10 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "pods": "number of equal pods; default 1",
         "min_member": "minimum number of pods that run together; default: all (a gang)",
         "gpu": "GPUs of each pod: a whole number, or a part of one GPU; default 1",
+        "mig": (
+            "instead of `gpu`: the profile of a MIG slice, such as `3g.20gb`. It counts as its "
+            "part of the GPU, here 3/7; the slices that a GPU can be split into are not simulated"
+        ),
         "cpu": "cores of each pod; default 1",
         "memory": "memory of each pod; default 1Gi",
         "priority": "a priority class; default `train`",

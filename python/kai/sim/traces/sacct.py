@@ -13,10 +13,10 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
+from kai.api.mig import part_of_slice
 from kai.errors import InvalidInputError
 from kai.sim.traces.table import MOST_GPUS, Table
 from kai.sim.traces.trace import Sized, Trace, date_of, sized
@@ -34,9 +34,6 @@ QUEUES_BY = {"account": "Account", "user": "User", "partition": "Partition"}
 _NEVER = ("Unknown", "None", "N/A", "")
 _TIME = re.compile(r"(?:(\d{1,6})-)?(\d{1,4}):(\d\d):(\d\d)(?:\.\d+)?|(\d{1,5}):(\d\d)(?:\.\d+)?")
 _GPU = re.compile(r"(?:^|[,;])(?:gres/)?gpu(?::([^=:,;]+))?[=:](\d+)")
-_MIG = re.compile(r"(?:^|[^0-9])([1-7])g[._](\d+)gb")
-_SLICES, _SLICES_OF_A30 = 7, 4
-_OF_A30 = frozenset(((1, 6), (2, 12), (4, 24)))
 _MEMORY = re.compile(r"(?:^|[,;])mem=(\d+(?:\.\d+)?)([KMGTP]?)")
 _MOST_MIB = 2.0**42
 _CORES = re.compile(r"(?:^|[,;])cpu=(\d+)")
@@ -131,7 +128,7 @@ def _notes(taken: Sequence[str], states: Sequence[str]) -> tuple[str, ...]:
     notes = []
     if "RUNNING" in states:
         notes.append("a job that still runs ends at the time of the listing")
-    if sliced := sum(bool(_MIG.search(each)) for each in taken):
+    if sliced := sum(part_of_slice(each) is not None for each in taken):
         jobs = "1 job has" if sliced == 1 else f"{sliced:,} jobs have"
         notes.append(f"{jobs} MIG slices, which count as parts of a GPU: 3g.20gb is 3/7")
     return tuple(notes)
@@ -241,16 +238,6 @@ def _gpus(tres: str) -> float:
     whole = max(0, total - sum(count for count, _ in parts))
     gpus = whole + sum(count * part for count, part in parts)
     return float(gpus if gpus < 1 else math.ceil(gpus))
-
-
-def part_of_slice(model: str) -> Fraction | None:
-    """The part of a GPU that a MIG slice has; None for a whole GPU."""
-    match = _MIG.search(model.lower())
-    if match is None:
-        return None
-    compute, memory = int(match[1]), int(match[2])
-    is_a30 = "a30" in model.lower() or (compute, memory) in _OF_A30
-    return Fraction(compute, _SLICES_OF_A30 if is_a30 else _SLICES)
 
 
 def _cores(tres: str) -> float:

@@ -1,0 +1,82 @@
+#include "kai/session/holdings.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "kai/session/device_sum.h"
+
+namespace kai {
+
+std::vector<Holding> HoldingsOf(const Plan& plan) {
+  const Cluster& cluster = *plan.cluster;
+  const PodColumns& pods = cluster.pods();
+  absl::flat_hash_set<PodId> evicted;
+  for (const Plan::Eviction& each : plan.evictions) evicted.insert(each.pod);
+  struct Row {
+    Holding held;
+    DeviceSum devices;
+  };
+  std::map<std::pair<PodGroupId, NodeId>, Row> rows;
+  for (const PodId pod : pods.name.ids()) {
+    const NodeId node = pods.node[pod];
+    if (!pods.name[pod].valid() || !node.valid() || !IsActiveAllocated(pods.status[pod]) ||
+        evicted.contains(pod))
+      continue;
+    const PodGroupId group = pods.group[pod];
+    const auto [found, is_new] = rows.try_emplace({group, node}, Row{{}, DeviceSum(cluster)});
+    Holding& held = found->second.held;
+    if (is_new) {
+      held = {.group = group, .node = node, .first = pod};
+      held.amounts.resize(cluster.slots().size());
+    }
+    ++held.pods;
+    if (cluster.IsNamedBefore(pod, held.first)) held.first = pod;
+    const std::span<const double> request = cluster.RequestOf(pod);
+    for (size_t slot = 0; slot < request.size(); ++slot) {
+      if (slot != kGpuSlot.index()) held.amounts[slot] += request[slot];
+    }
+    const bool by_memory = cluster.ClassOf(pod).gpu.kind == GpuRequestKind::kMemory;
+    held.amounts[kGpuSlot.index()] +=
+        by_memory ? NanoGpus(cluster.AcceptedOn(pods.pod_class[pod], node)[kQuotaGpu])
+                  : found->second.devices.Add(pod);
+  }
+  std::vector<Holding> all;
+  for (auto& [place, row] : rows) all.push_back(std::move(row.held));
+  return all;
+}
+
+FreeAmounts FreeAfter(const Plan& plan, const GpuAccount& account) {
+  const Cluster& cluster = *plan.cluster;
+  const NodeColumns& nodes = cluster.nodes();
+  FreeAmounts made{.free = nodes.idle, .leaving = nodes.releasing};
+  absl::flat_hash_set<PodId> evicted;
+  for (const CycleLog::Decision& each : plan.decisions) {
+    const std::span<const double> request = cluster.RequestOf(each.pod);
+    NodeId node = each.node;
+    double by = -1;
+    if (each.kind == CycleLog::Decision::Kind::kEvict) {
+      node = cluster.pods().node[each.pod];
+      by = 1;
+      if (!node.valid() || !evicted.insert(each.pod).second) continue;
+    }
+    ResourceTable<NodeId>& table =
+        each.kind == CycleLog::Decision::Kind::kBind ? made.free : made.leaving;
+    for (size_t slot = 0; slot < request.size(); ++slot) table[node][slot] += by * request[slot];
+  }
+  for (const NodeId node : nodes.name.ids()) {
+    if (!nodes.name[node].valid()) continue;
+    for (size_t slot = 0; slot < cluster.slots().size(); ++slot) {
+      double& free = made.free[node][slot];
+      double& leaving = made.leaving[node][slot];
+      free = std::max(0.0, free + std::min(0.0, leaving));
+      leaving = std::max(0.0, leaving);
+    }
+    made.free[node][kGpuSlot.index()] = static_cast<double>(account.free_on[node]);
+    made.leaving[node][kGpuSlot.index()] = static_cast<double>(account.leaving_on[node]);
+  }
+  return made;
+}
+
+}  // namespace kai

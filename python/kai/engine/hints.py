@@ -1,0 +1,97 @@
+"""What the objects of a cluster add to an explanation: labels of nodes, and their devices."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kai.api import keys
+from kai.api.reading import at, mapping, objects
+from kai.engine import text
+from kai.engine.places import Facts, Places
+
+if TYPE_CHECKING:
+    from kai.engine.cluster import Cluster
+
+
+def about_labels(places: Sequence[Places], cluster: Cluster | None) -> Iterable[str]:
+    """Sentences about labels of nodes that keep pods off them."""
+    if cluster is None:
+        return
+    for each in places:
+        for obstacles in each.obstacles:
+            for cause in obstacles.causes:
+                if cause["cause"] == "gpu_memory_unknown":
+                    yield _gpu_memory(obstacles.first, cluster)
+                elif cause["cause"] == "node_affinity":
+                    yield from _near_keys(cause["unmet"], cluster)
+
+
+def _gpu_memory(node: str, cluster: Cluster) -> str:
+    label = keys.GPU_MEMORY_LABEL
+    labels = mapping(at(cluster._find("Node", node), "metadata", "labels"))
+    if label not in labels:
+        return f"Node {node} has no such label: requests for GPU memory need it, in MiB."
+    return f"Node {node} has {label}={labels[label]}, which is not a number of MiB."
+
+
+def _near_keys(unmet: Iterable[Facts], cluster: Cluster) -> Iterable[str]:
+    for each in unmet:
+        if each["there"] or each["operator"] not in ("In", "Exists"):
+            continue
+        known = {
+            label
+            for node in cluster._all("Node").values()
+            for label in mapping(at(node, "metadata", "labels"))
+        }
+        close = difflib.get_close_matches(each["label"], known - {each["label"]}, n=1, cutoff=0.8)
+        if close and each["label"] not in known:
+            yield f"No node has the label {each['label']}; did you mean {close[0]}?"
+
+
+# ---- devices -------------------------------------------------------------------------------------
+
+
+def about_devices(pod: str, nodes: Iterable[str], cluster: Cluster | None) -> Iterable[str]:
+    """Sentences about nodes without devices for the claims of the pod: how many they have, and the
+    selectors of the claims if none of the devices is in use."""
+    manifest = None if cluster is None else cluster._find("Pod", pod)
+    if cluster is None or manifest is None:
+        return
+    in_use = {
+        (each.get("driver"), each.get("pool"), each.get("device"))
+        for claim in cluster._all("ResourceClaim").values()
+        for each in objects(at(claim, "status", "allocation", "devices", "results"))
+    }
+    for node in nodes:
+        there = _devices_of(node, cluster)
+        used = len(there & in_use)
+        if there:
+            yield f"Node {node} has {text.count(len(there), 'device')}, {used or 'none'} in use."
+        if there and not used:
+            yield from _selectors(manifest, cluster)
+            return
+
+
+def _devices_of(node: str, cluster: Cluster) -> set[tuple[Any, Any, Any]]:
+    """Driver, pool and name of the devices that slices publish for the node."""
+    specs = (mapping(each.get("spec")) for each in cluster._all("ResourceSlice").values())
+    return {
+        (spec.get("driver"), at(spec, "pool", "name"), device.get("name"))
+        for spec in specs
+        if spec.get("nodeName") == node
+        for device in objects(spec.get("devices"))
+    }
+
+
+def _selectors(pod: Mapping[str, Any], cluster: Cluster) -> Iterable[str]:
+    namespace = str(at(pod, "metadata", "namespace") or "default")
+    for use in objects(at(pod, "spec", "resourceClaims")):
+        name = f"{namespace}/{use.get('resourceClaimName')}"
+        claim = cluster._find("ResourceClaim", name)
+        for request in objects(at(claim, "spec", "devices", "requests")):
+            exactly = mapping(request.get("exactly")) or request
+            for selector in objects(exactly.get("selectors")):
+                if expression := at(selector, "cel", "expression"):
+                    yield f"Claim {name} selects devices with: {' '.join(str(expression).split())}"
