@@ -1,5 +1,5 @@
-"""The smallest changes that start a waiting pod group, and how they are shown: as text, and as a page
-without scripts or other files."""
+"""The smallest changes that start a waiting pod group, and how they are shown: as text, and as a
+page without scripts or other files."""
 
 from __future__ import annotations
 
