@@ -99,7 +99,7 @@ py::tuple AccountRows(const Plan& plan, const GpuAccount& account) {
   py::list bare;
   for (const PodGroupId group : plan.bare_groups) bare.append(plan.cluster->PodGroupName(group));
   return py::make_tuple(account.capacity, account.free, gained, account.queues_in_use,
-                        account.queues_above, above, bare);
+                        account.queues_above, above, bare, account.leaving);
 }
 
 py::tuple NamesOf(const Plan& plan) {
@@ -177,7 +177,8 @@ class PlacesRowMaker {
     return py::make_tuple(
         cluster_.PodName(waiting.first), waiting.pods, MostSharedGpus(cluster_, places.pod_class),
         refusals, MessageOf(waiting), places.standing.possible.size(), places.capacity, places.free,
-        obstacles->second, places.lacks_partner, places.most.pods, LimitOf(places));
+        obstacles->second, places.lacks_partner, places.most.pods, LimitOf(places),
+        places.leaving);
   }
 
  private:

@@ -100,13 +100,16 @@ _Places = tuple[
     bool,
     int,
     tuple[str, float] | None,
+    float,
 ]
 # kai.engine.places.Domain
 _Domain = tuple[str, str, int, int, int, list[Mapping[str, Any]], list[tuple[str, int, str]]]
 # capacity of nodes, free capacity, and what queues gain; the number of leaf queues with GPUs, of
 # those above their fair share, and the first of these by name; groups with bare pods that
-# consolidation did not move
-_Account = tuple[_Amounts, _Amounts, dict[str, int], int, int, list[tuple[str, int]], list[str]]
+# consolidation did not move; GPUs of pods that leave
+_Account = tuple[
+    _Amounts, _Amounts, dict[str, int], int, int, list[tuple[str, int]], list[str], float
+]
 
 # rows of kai.engine.places.Holders, and the room of kai.engine.places.Held
 _Holder = tuple[str, str | None, str | None, int, float, str, int, int]

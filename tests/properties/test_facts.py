@@ -60,20 +60,27 @@ class Facts:
             name: Fraction((node["status"].get("allocatable") or {}).get("nvidia.com/gpu", "0"))
             for name, node in self.world.nodes.items()
         }
-        leaving = dict.fromkeys(free, Fraction(0))
-        evicted = {each.pod for each in self.plan.decisions if each.kind == "evict"}
+        leaving = self.leaving
         for pod in self.world.pods.values():
             if pod.node in free and pod.status != "Succeeded":
                 free[pod.node] -= pod.request.amounts.get(GPU, 0)
-                if pod.status == "Releasing" or pod.key in evicted:
-                    leaving[pod.node] += pod.request.amounts.get(GPU, 0)
         for each in self.plan.decisions:
-            gpus = self.world.pods[each.pod].request.amounts.get(GPU, Fraction(0))
             if each.kind == "bind":
-                free[each.node] -= gpus
-            elif each.kind == "pipeline":
-                leaving[each.node] -= gpus
+                free[each.node] -= self.world.pods[each.pod].request.amounts.get(GPU, 0)
         return {name: max(Fraction(0), free[name] + min(leaving[name], 0)) for name in free}
+
+    @cached_property
+    def leaving(self) -> dict[str, Fraction]:
+        """GPUs of pods that leave, minus those of promised pods, by node."""
+        leaving = dict.fromkeys(self.world.nodes, Fraction(0))
+        evicted = {each.pod for each in self.plan.decisions if each.kind == "evict"}
+        for pod in self.world.pods.values():
+            if pod.node in leaving and (pod.status == "Releasing" or pod.key in evicted):
+                leaving[pod.node] += pod.request.amounts.get(GPU, 0)
+        for each in self.plan.decisions:
+            if each.kind == "pipeline":
+                leaving[each.node] -= self.world.pods[each.pod].request.amounts.get(GPU, 0)
+        return leaving
 
     # ---- the sentences ---------------------------------------------------------------------------
 
@@ -119,6 +126,9 @@ class Facts:
     def none_free(self) -> Iterator[tuple[Fraction, Fraction | None]]:
         yield Fraction(0), sum(self.free.values(), Fraction(0))
 
+    def left(self, gpus: str) -> Iterator[tuple[Fraction, Fraction | None]]:
+        yield number(gpus), sum((max(each, 0) for each in self.leaving.values()), Fraction(0))
+
     def all_free(
         self, gpus: str, at_most: str | None
     ) -> Iterator[tuple[Fraction, Fraction | None]]:
@@ -140,8 +150,9 @@ SENTENCES: dict[str, Check] = {
     r": (\d+) pod groups? comes? first and gets? places": Facts.first,
 }
 ON_WHOLE_GPUS: dict[str, Check] = {
-    r"; no GPU is free after this cycle\.": Facts.none_free,
-    r"; after this cycle ([\d.,]+) (?:is|are) free(?:, at most ([\d.,]+) on one node)?[.;]": (
+    r"; no GPU is free after this cycle[.,]": Facts.none_free,
+    r"; no GPU is free after this cycle, ([\d.,]+) will be when pods have left\.": Facts.left,
+    r"; after this cycle ([\d.,]+) (?:is|are) free(?:, at most ([\d.,]+) on one node)?[.,;]": (
         Facts.all_free
     ),
 }

@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "kai/model/building/numbering.h"
+#include "kai/session/overdue.h"
 
 namespace kai {
 namespace {
@@ -54,9 +55,12 @@ class Accountant {
       const NodeId node = pods.node[pod];
       if (!pods.name[pod].valid() || !node.valid()) continue;
       const PodStatus status = pods.status[pod];
-      const bool leaves = status == PodStatus::kReleasing || status == PodStatus::kStuckInReleasing;
+      const bool is_deleted =
+          status == PodStatus::kReleasing || status == PodStatus::kStuckInReleasing;
       const bool waits = status == PodStatus::kPending || status == PodStatus::kGated;
-      const bool holds = leaves || (!waits && IsActiveUsed(status));
+      const bool holds = is_deleted || (!waits && IsActiveUsed(status));
+      // A pod that should be gone by now may hold what it has for ever.
+      const bool leaves = is_deleted && OverdueNs(cluster_, pod) > plan_.now_ns;
       const bool gives = leaves || evicted_.contains(pod);
       const double shared = SharedGpusOf(pod, node, [&](Claimed* claim) {
         claim->is_held |= holds;
@@ -108,6 +112,7 @@ class Accountant {
 
   void CountFree() {
     std::map<int64_t, int64_t> free;
+    int64_t leaving = 0;
     made_.free_on.Resize(cluster_.nodes().name.size());
     made_.leaving_on.Resize(cluster_.nodes().name.size());
     for (const NodeId node : cluster_.nodes().name.ids()) {
@@ -116,7 +121,9 @@ class Accountant {
           std::max<int64_t>(0, idle_[node] + std::min<int64_t>(0, leaving_[node]));
       made_.leaving_on[node] = std::max<int64_t>(0, leaving_[node]);
       ++free[made_.free_on[node]];
+      leaving += made_.leaving_on[node];
     }
+    made_.leaving = static_cast<double>(leaving) / kNanoOfAGpu;
     for (const auto& [nano, nodes] : free)
       made_.free.emplace_back(static_cast<double>(nano) / kNanoOfAGpu, nodes);
   }
@@ -131,18 +138,20 @@ class Accountant {
     };
     for (size_t i = 0; i < plan_.decisions.size(); ++i) {
       const CycleLog::Decision& each = plan_.decisions[i];
-      // A pod that moves is promised what it holds already.
-      const bool moves = each.kind == Kind::kPipeline && evicted_.contains(each.pod);
-      if (each.kind != Kind::kEvict && !moves)
-        add(each.pod, NanoGpus(table_.gpus[i] + GpusOfSlices(each.pod, cluster_)));
+      if (each.kind == Kind::kEvict) continue;
+      add(each.pod, NanoGpus(table_.gpus[i] + GpusOfSlices(each.pod, cluster_)));
+      // A pod that moves leaves what it holds. Memory of a GPU is another part of a larger GPU.
+      if (each.kind == Kind::kPipeline && evicted_.contains(each.pod))
+        add(each.pod, -NanoGpusHeldBy(each.pod));
     }
-    const PodColumns& pods = cluster_.pods();
-    for (const Plan::Eviction& each : plan_.evictions) {
-      const QuotaCount held = cluster_.AcceptedOn(pods.pod_class[each.pod], pods.node[each.pod]);
-      add(each.pod, -NanoGpus(held[kQuotaGpu]));
-    }
+    for (const Plan::Eviction& each : plan_.evictions) add(each.pod, -NanoGpusHeldBy(each.pod));
     made_.gained.assign(gained.begin(), gained.end());
     if (plan_.has_queue_numbers) CompareQueues(gained);
+  }
+
+  int64_t NanoGpusHeldBy(PodId pod) const {
+    const PodColumns& pods = cluster_.pods();
+    return NanoGpus(cluster_.AcceptedOn(pods.pod_class[pod], pods.node[pod])[kQuotaGpu]);
   }
 
   void CompareQueues(const std::map<QueueId, int64_t>& gained) {

@@ -25,6 +25,7 @@ struct GpuAccount {
   Amounts free;
   IndexVector<NodeId, int64_t> free_on;     // the same by node, in billionths
   IndexVector<NodeId, int64_t> leaving_on;  // of pods that leave, and not promised; in billionths
+  double leaving = 0;                       // on all nodes
   // By queue with pod groups: what it gets or is promised beside what it holds, minus what it
   // loses; in billionths.
   std::vector<std::pair<QueueId, int64_t>> gained;

@@ -48,6 +48,7 @@ TEST(GpuAccountTest, PipelinedPodsUseGpusOfEvictedPods) {
                       .Running("b/old", {.pods = 4, .gpus = 1, .node = "n", .min_member = 1})
                       .Pending("a/new", {.pods = 2, .gpus = 1, .min_member = 2}));
   EXPECT_THAT(kept.account.free, ElementsAre(Pair(0, 1))) << "evicted pods still hold their GPUs";
+  EXPECT_EQ(kept.account.leaving, 0) << "what they leave is promised";
   EXPECT_THAT(kept.gained, ElementsAre(Pair("a", NanoGpus(2)), Pair("b", -NanoGpus(2))));
 }
 

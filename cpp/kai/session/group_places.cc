@@ -104,10 +104,13 @@ class Surveyor {
     places->lacks_partner = LacksPartner(pod_class);
     std::map<double, int64_t> capacity;
     std::map<int64_t, int64_t> free;
+    int64_t leaving = 0;
     for (const NodeId node : places->standing.possible) {
       ++capacity[cluster_.nodes().allocatable[node][kGpuSlot.index()]];
       ++free[account_.free_on[node]];
+      leaving += account_.leaving_on[node];
     }
+    places->leaving = static_cast<double>(leaving) / kNanoOfAGpu;
     places->most = MostOf(pod, places->standing.possible);
     places->capacity.assign(capacity.begin(), capacity.end());
     for (const auto& [nano, nodes] : free)

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "kai/base/saturating.h"
 #include "kai/base/text.h"
 #include "kai/session/arguments.h"
 #include "kai/session/outcome.h"
+#include "kai/session/overdue.h"
 #include "kai/session/ranks.h"
 
 namespace kai {
@@ -40,11 +40,8 @@ class Laps {
 
 // Pods that should be gone by now: what they hold does not count as being released (spec 2 S2).
 void MarkOverduePods(const Cluster& cluster, CycleTime* time, Statement* statement) {
-  const int64_t threshold_ns = cluster.params().stuck_in_releasing_threshold_ns;
   for (const PodId pod : cluster.pods().leaving) {
-    const int64_t after_ns = AddSaturating(threshold_ns, 1);
-    const int64_t overdue_ns =
-        time->EndOf(AddSaturating(cluster.pods().deletion_ns[pod], after_ns), after_ns);
+    const int64_t overdue_ns = time->EndOf(OverdueNs(cluster, pod), OverdueAfterNs(cluster));
     if (time->HasCome(overdue_ns, WakeReason::kPodOverdue)) statement->MarkStuck(pod);
   }
 }

@@ -192,10 +192,12 @@ def name_of_group(plan: Answer, name: str) -> str:
 
 class Room:
     """GPUs of some nodes, and what a plan leaves free of them: `capacity` and `free` as in
-    `Situation`. `others`: how many nodes it leaves out."""
+    `Situation`. `others`: how many nodes it leaves out. `leaving`: GPUs that pods are leaving."""
 
-    def __init__(self, capacity: Amounts, free: Amounts, others: int = 0) -> None:
-        self._capacity, self._free, self.others = capacity, free, others
+    def __init__(
+        self, capacity: Amounts, free: Amounts, others: int = 0, *, leaving: Fraction = _NONE
+    ) -> None:
+        self._capacity, self._free, self.others, self.leaving = capacity, free, others, leaving
         self._room: dict[Fraction, int] = {}
 
     def room_for(self, gpus: Fraction) -> int:
@@ -236,7 +238,9 @@ class Account:
 
     def __init__(self, plan: Answer) -> None:
         self.plan = plan
-        self.room = Room(plan.situation.capacity, plan.situation.free)
+        self.room = Room(
+            plan.situation.capacity, plan.situation.free, leaving=plan.situation.leaving
+        )
 
     def has(self, queue: str) -> Fraction:
         """GPUs that a queue uses or is promised, without those of pods that are evicted."""
@@ -319,7 +323,8 @@ class _Case:
         if len(self.places) != 1:
             return self.account.room
         [places] = self.places
-        return Room(places.capacity, places.free, sum(each.nodes for each in places.others))
+        others = sum(each.nodes for each in places.others)
+        return Room(places.capacity, places.free, others, leaving=places.leaving)
 
     def headline(self) -> str:
         verdict = self.group.verdict
@@ -900,11 +905,14 @@ class _Case:
             nodes = "only node" if room.nodes == 1 else f"{text.number(room.nodes)} nodes"
             where = f" on the {nodes} that could take it"
             others = self._others()
+        soon = ""
+        if room.leaving and not self.in_short:
+            soon = f", {text.number(room.leaving)} will be when pods have left"
         if not total:
-            return f"It needs {needs}; no GPU is free{where} after this cycle.{others}"
+            return f"It needs {needs}; no GPU is free{where} after this cycle{soon}.{others}"
         free_now = f"{text.number(total)} {'is' if total == 1 else 'are'} free{where}"
         spread = f", at most {text.number(most)} on one node" if total >= each * count else ""
-        return f"It needs {needs}; after this cycle {free_now}{spread}.{others}"
+        return f"It needs {needs}; after this cycle {free_now}{spread}{soon}.{others}"
 
     def _others(self) -> str:
         """A sentence about nodes that could not take its pods, after another one."""

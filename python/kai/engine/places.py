@@ -73,7 +73,8 @@ class Places:
     words. `possible`: how many nodes could take it; `capacity` and `free`: GPUs of these, and how
     many nodes have as many. `lacks_partner`: it must be near other pods, and there are none.
     `most`: of these pods, no more fit on the possible nodes if nothing else runs there, because of
-    the resource `limit`, with the amount that each needs.
+    the resource `limit`, with the amount that each needs. `leaving`: GPUs there that pods are
+    leaving and that are promised to no pod.
     """
 
     first: str
@@ -88,6 +89,7 @@ class Places:
     lacks_partner: bool
     most: int
     limit: tuple[str, float] | None
+    leaving: Fraction
 
     @property
     def shares_claims(self) -> bool:

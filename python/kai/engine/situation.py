@@ -87,6 +87,11 @@ class Situation:
         return _amounts(self._account[1])
 
     @cached_property
+    def leaving(self) -> Fraction:
+        """GPUs that pods are leaving and that are promised to no pod."""
+        return exact(self._account[7])
+
+    @cached_property
     def gained(self) -> Mapping[str, Fraction]:
         """GPUs that queues get or are promised, minus GPUs of their evicted pods."""
         return {queue: Fraction(gpus, _NANO) for queue, gpus in self._account[2].items()}
@@ -167,6 +172,7 @@ class Situation:
                     lacks_partner=row[9],
                     most=row[10],
                     limit=row[11],
+                    leaving=exact(row[12]),
                 )
                 for row in rows
             ]

@@ -327,6 +327,14 @@ def test_pipelined_resources_are_not_free() -> None:
     )
 
 
+def test_gpus_that_pods_are_leaving_are_named() -> None:
+    cluster = full_node().releasing("a/old", gpus=3, node="n1").running("a/kept", gpus=1, node="n1")
+    assert why(cluster.pending("a/new", gpus=4), "a/new").splitlines()[1] == (
+        "  It needs 4 GPUs on one node; no GPU is free after this cycle, 3 will be when pods have "
+        "left."
+    )
+
+
 def test_releasing_resources_go_to_pipelined_pods_first() -> None:
     cluster = full_node().running("a/run", pods=2, gpus=1, node="n1")
     cluster.releasing("a/old", gpus=1, node="n1")  # and one is free
