@@ -153,7 +153,7 @@ def _of_affinity(
         lines: list[str] = []
         for shape in shapes.values():
             body = {"spec": {"affinity": {"nodeAffinity": shape}}}
-            lines += yaml_of(body, of=f"the pods of {waiting.owner}")()
+            lines += yaml_of(body, of=waiting.its_pods)()
         return tuple(lines)
 
     edit = changed("Pod", waiting.pod_names, lambda pod: _with_terms(pod, change))
@@ -174,7 +174,7 @@ def _without_labels(waiting: Waiting, unmet: Sequence[Unmet]) -> Change:
     return Change(
         "selector",
         f"drop the node selectors {labels} of {waiting.owner}",
-        yaml_of(shown, of=f"the pods of {waiting.owner}"),
+        yaml_of(shown, of=waiting.its_pods),
         edit=changed("Pod", waiting.pod_names, selecting),
         rights=(waiting.right,),
     )

@@ -96,7 +96,7 @@ def minimums(waiting: Waiting) -> Iterator[Ladder]:
 
     def change(value: float) -> Change:
         least = int(value)
-        return _of_group(
+        return of_group(
             waiting,
             "minimum",
             f"let {waiting.owner} start with {text.count(least, 'pod')} instead of {now}",
@@ -124,7 +124,7 @@ def priorities(waiting: Waiting) -> Iterator[Ladder]:
             higher.setdefault(value, name)
     if higher:
         yield several([
-            _of_group(
+            of_group(
                 waiting,
                 "priority",
                 f"give {waiting.owner} the priority class {higher[value]} ({value} instead of "
@@ -141,7 +141,7 @@ def preemptibilities(waiting: Waiting) -> Iterator[Ladder]:
     if waiting.manifest and any(waiting.reasons("non_preemptible_over_quota")):
         value = "preemptible"
         yield one(
-            _of_group(
+            of_group(
                 waiting,
                 "preemptibility",
                 f"make {waiting.owner} preemptible",
@@ -238,7 +238,7 @@ def _other_topologies(
     for name in [*close, *(each for each in fitting if each not in close)][:3]:
         says = f"use topology {name} instead of {missing} for {waiting.owner}"
         yield _with_topology(waiting, says, {**constraint, "topology": name})
-    yield _of_group(
+    yield of_group(
         waiting,
         "topology",
         f"drop the topology constraint of {waiting.owner}",
@@ -295,7 +295,7 @@ def config_maps(waiting: Waiting) -> Iterator[Ladder]:
 # ---- the changes ---------------------------------------------------------------------------------
 
 
-def _of_group(
+def of_group(
     waiting: Waiting,
     kind: str,
     says: str,
@@ -304,10 +304,12 @@ def _of_group(
     *,
     replaces: bool = False,
 ) -> Change:
-    """A change of its PodGroup. The PodGroup of a workload is written again from the workload, so
-    it is changed there: `of_owner`, or None if that depends on the kind of the workload."""
-    if waiting.has_owner:
-        how = yaml_of(of_owner, of=waiting.owner) if of_owner else commands()
+    """A change of its PodGroup. The PodGroup of a workload or a bare pod is written again from it,
+    so it is changed there: `of_owner`, or None if that depends on the kind of the workload."""
+    if waiting.is_written_again and of_owner:
+        how = yaml_of(of_owner, of=waiting.owner)
+    elif waiting.has_owner:
+        how = commands()
     else:
         body: dict[str, Any] = {"spec": dict(fields)}
         if replaces:
@@ -339,7 +341,7 @@ def _with_topology(waiting: Waiting, says: str, constraint: Mapping[str, Any]) -
         for member, key in zip(_OF_A_CONSTRAINT, keys.TOPOLOGY, strict=True)
         if constraint.get(member) != before.get(member)
     }
-    return _of_group(
+    return of_group(
         waiting,
         "topology",
         says,
@@ -357,7 +359,7 @@ def _of_pods(
     shown: Mapping[str, Any] | None = None,
 ) -> Change:
     """A change of its waiting pods: of the pod template of its workload."""
-    how = yaml_of(shown, of=f"the pods of {waiting.owner}") if shown else commands()
+    how = yaml_of(shown, of=waiting.its_pods) if shown else commands()
     edit = changed("Pod", waiting.pod_names, change)
     return Change(kind, says, how, edit=edit, rights=(waiting.right,))
 

@@ -15,6 +15,7 @@ from kai.engine import objects, text
 from kai.engine.amounts import RESOURCE_NAMES, part
 from kai.engine.fixing.changes import Change, Right, changed, patch, put, with_spec, yaml_of
 from kai.engine.fixing.ladders import Ladder, one, several
+from kai.engine.fixing.of_group import of_group
 from kai.engine.fixing.waiting import Waiting
 from kai.engine.situation import exact
 
@@ -189,12 +190,12 @@ def _weight(queue: str, now: float, value: float) -> Change:
 
 
 def _moved(waiting: Waiting, queue: str) -> Change:
-    return Change(
+    return of_group(
+        waiting,
         "queue",
         f"put {waiting.owner} into queue {queue}",
-        yaml_of({"metadata": {"labels": {keys.QUEUE_LABEL: queue}}}, of=waiting.owner),
-        edit=changed("PodGroup", [waiting.name], lambda group: with_spec(group, queue=queue)),
-        rights=(waiting.right,),
+        {"queue": queue},
+        {"metadata": {"labels": {keys.QUEUE_LABEL: queue}}},
     )
 
 

@@ -443,16 +443,19 @@ def _of_pods(
 
     def how() -> tuple[str, ...]:
         shapes: dict[str, tuple[str, dict[str, Any]]] = {}
+        changed_pods = 0
         for pod in waiting.pods:
             spec = of_pod.shown(pod, change(pod))
             body = {"metadata": {"annotations": dict(annotations)}} if annotations else {}
             body |= {"spec": spec} if spec else {}
             if body:
                 shapes.setdefault(json.dumps(body), (full_name(pod), body))
-        of_all = f"the pods of {waiting.owner}"
+                changed_pods += 1
+        # Pods that already request less keep what they request.
+        is_for_all = len(shapes) == 1 and changed_pods == len(waiting.pods)
         lines: list[str] = []
         for first, body in shapes.values():
-            of = of_all if len(shapes) == 1 else f"pods of {waiting.owner} like {first}"
+            of = waiting.its_pods if is_for_all else f"pods of {waiting.owner} like {first}"
             lines += yaml_of(body, of=of)()
         return tuple(lines)
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from kai.api import keys
 from kai.api.kinds import full_name
 from kai.api.reading import at
 from kai.engine.cluster import Cluster
@@ -75,8 +76,24 @@ class Waiting:
         return Right("patch", kind, name.rpartition("/")[2], self.namespace)
 
     @property
+    def owner_is_pod(self) -> bool:
+        return self.owner.startswith("Pod ")
+
+    @property
+    def is_written_again(self) -> bool:
+        """Whether its PodGroup follows another object: a workload, or a bare pod."""
+        return not self.owner.startswith("PodGroup ")
+
+    @property
     def has_owner(self) -> bool:
-        return not self.owner.startswith(("PodGroup ", "Pod "))
+        """Whether a workload creates its pods."""
+        return self.is_written_again and not self.owner_is_pod
+
+    @property
+    def its_pods(self) -> str:
+        """Where to change what its pods request: "the pods of Job a/train", "Pod a/train"."""
+        is_bare = self.owner_is_pod and len(self.pods) == 1
+        return self.owner if is_bare else f"the pods of {self.owner}"
 
     # ---- its reasons -----------------------------------------------------------------------------
 
@@ -135,9 +152,13 @@ class Waiting:
 
 
 def owner_of(cluster: Cluster, group: str, pods: Sequence[Manifest]) -> str:
-    """The workload of a pod group, "Job a/train", or else "PodGroup a/train". `pods`: of it."""
+    """The workload of a pod group, "Job a/train", its bare pod, "Pod a/train", or else
+    "PodGroup a/train". `pods`: of it."""
     namespace = group.rpartition("/")[0]
     manifest = cluster._find("PodGroup", group) or {}
+    # A Deployment has a group for each pod, whose owner is that pod; so the top owner comes first.
+    if top := _top_owner(manifest):
+        return f"{top['kind']} {namespace}/{top['name']}"
     for each in at(manifest, "metadata", "ownerReferences") or ():
         if isinstance(each, Mapping) and each.get("kind") and each.get("name"):
             return f"{each['kind']} {namespace}/{each['name']}"
@@ -145,6 +166,19 @@ def owner_of(cluster: Cluster, group: str, pods: Sequence[Manifest]) -> str:
         if controller := controller_of(pod):
             return controller
     return f"PodGroup {group}"
+
+
+def _top_owner(manifest: Manifest) -> Manifest:
+    """From which workload or bare pod a grouper made the PodGroup; empty if none did."""
+    import yaml
+
+    described = at(manifest, "metadata", "annotations", keys.TOP_OWNER_ANNOTATION)
+    try:
+        top = yaml.safe_load(described) if isinstance(described, str) else None
+    except yaml.YAMLError:
+        return {}
+    is_named = isinstance(top, Mapping) and top.get("kind") and top.get("name")
+    return top if is_named else {}
 
 
 def controller_of(pod: Manifest) -> str:

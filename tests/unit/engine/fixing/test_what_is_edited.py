@@ -1,0 +1,111 @@
+"""Each fix is printed for the object that a user has: the workload, the bare pod, or a PodGroup
+that was written by hand."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import yaml
+from proven import NOW, fixes
+
+import kai
+
+NODE = {
+    "kind": "Node",
+    "metadata": {"name": "n1"},
+    "status": {"capacity": {"cpu": 16, "memory": "64Gi", "nvidia.com/gpu": 4}},
+}
+UNLIMITED = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+RESOURCES = {name: UNLIMITED for name in ("gpu", "cpu", "memory")}
+QUEUES: list[dict[str, Any]] = [
+    {"kind": "Queue", "metadata": {"name": "top"}, "spec": {"resources": RESOURCES}},
+    {
+        "kind": "Queue",
+        "metadata": {"name": "a"},
+        "spec": {"resources": RESOURCES, "parentQueue": "top"},
+    },
+]
+
+
+def pod(name: str, gpus: int, **metadata: Any) -> dict[str, Any]:
+    own = {"name": name, "namespace": "a", "labels": {"kai.scheduler/queue": "a"}, **metadata}
+    container = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": gpus}}}
+    spec = {"schedulerName": "kai-scheduler", "containers": [container]}
+    return {"kind": "Pod", "metadata": own, "spec": spec}
+
+
+def running(name: str, gpus: int) -> dict[str, Any]:
+    made = pod(name, gpus)
+    return {**made, "spec": {**made["spec"], "nodeName": "n1"}, "status": {"phase": "Running"}}
+
+
+def loaded(*objects: dict[str, Any]) -> kai.Cluster:
+    return kai.load(json.dumps({"kind": "List", "items": [NODE, *QUEUES, *objects]}).encode())
+
+
+def test_a_bare_pod_gets_the_label_because_its_pod_group_is_written_from_it() -> None:
+    fix = fixes(loaded(running("old", 4), pod("new", 4)), "a/pg-new")["priority"]
+    assert fix.changes == (
+        "give Pod a/new the priority class build-preemptible (75 instead of 50)",
+    )
+    assert fix.how[0] == "# Pod a/new"
+    labels = yaml.safe_load("\n".join(fix.how))["metadata"]["labels"]
+    assert labels == {"priorityClassName": "build-preemptible"}
+
+
+def test_a_request_of_a_bare_pod_is_changed_in_the_pod() -> None:
+    fix = fixes(loaded(pod("new", 8)), "a/pg-new")["gpus"]
+    assert fix.how[0] == "# Pod a/new"
+
+
+def test_the_pod_of_a_deployment_is_changed_in_the_deployment() -> None:
+    """KAI makes a pod group for each of its pods, and the pod is the owner of the group."""
+    deployment = {
+        "kind": "Deployment",
+        "apiVersion": "apps/v1",
+        "metadata": {
+            "name": "web",
+            "namespace": "a",
+            "uid": "1",
+            "labels": {"kai.scheduler/queue": "a", "priorityClassName": "train"},
+        },
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": {}},
+    }
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5", "uid": "2"}
+    waits = pod(
+        "web-5-x", 8, uid="3", ownerReferences=[{**owner, "controller": True}], labels={"app": "web"}
+    )
+    cluster = loaded(deployment, waits)
+    fix = fixes(cluster, "a/pg-web-5-x-3")["gpus"]
+    assert fix.how[0] == "# the pods of Deployment a/web"
+
+
+def test_the_queue_of_a_pod_group_written_by_hand_is_a_field_of_its_spec() -> None:
+    group = {
+        "kind": "PodGroup",
+        "metadata": {"name": "pg", "namespace": "a"},
+        "spec": {"queue": "aa", "minMember": 1},
+    }
+    waits = pod("new", 1, annotations={"pod-group-name": "pg"})
+    found = kai.Scheduler().plan(loaded(group, waits), now=NOW).fix("a/pg")
+    assert found[0].how == (
+        "kubectl patch podgroups.scheduling.run.ai pg -n a --type=merge -p "
+        '\'{"spec":{"queue":"a"}}\'',
+    )
+
+
+def test_only_the_pods_that_request_too_much_are_named() -> None:
+    """Written to all pods, a smaller request would make a small pod larger."""
+    group = {
+        "kind": "PodGroup",
+        "metadata": {"name": "pg", "namespace": "a"},
+        "spec": {"queue": "a", "minMember": 2},
+    }
+    names = {"pod-group-name": "pg"}
+    cluster = loaded(group, pod("one", 1, annotations=names), pod("two", 4, annotations=names))
+    fix = fixes(cluster, "a/pg")["gpus"]
+    assert fix.changes == ("request 3 GPUs for each pod instead of up to 4",)
+    assert [line for line in fix.how if line.startswith("#")] == [
+        "# pods of PodGroup a/pg like a/two"
+    ]
