@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MOST_FIXES = 5
 MOST_PLANS = 48
-MOST_ROUNDS = 3
+MOST_ROUNDS = 8
 
 
 def fixes_of(
@@ -130,7 +130,9 @@ class _Search:
         before: list[Change] = []
         while before != list(changes.values()):  # a smaller change may make another one useless
             before = list(changes.values())
-            for step in sorted(changes, key=lambda step: -self._costs[step.change.kind]):
+            # Of a kind that was proposed again for what was left, the later is the larger change.
+            latest_first = reversed(list(changes))
+            for step in sorted(latest_first, key=lambda step: -self._costs[step.change.kind]):
                 fewer = [change for each, change in changes.items() if each is not step]
                 if self._trials.starts(fewer):
                     del changes[step]

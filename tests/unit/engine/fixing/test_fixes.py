@@ -366,3 +366,36 @@ def test_an_unknown_kind_of_cost_is_refused() -> None:
     plan = plan_of(kai.Cluster().queue("a").node("n1", gpus=1).pending("a/new", gpus=2))
     with pytest.raises(kai.InvalidInputError, match="no kind of change 'quotas'"):
         plan.fix("a/new", costs={"quotas": 1})
+
+
+def test_all_limits_of_a_path_are_raised_if_the_manifests_forgot_them() -> None:
+    """A limit that is missing counts as 0. A plan shows only the first that is exceeded, so the
+    others are found one after the other."""
+    names = ("gpu", "cpu", "memory")
+    forgotten: dict[str, Any] = {"spec": {"resources": {name: {"quota": 4} for name in names}}}
+    cluster = kai.Cluster().node("n1", gpus=4)
+    cluster.add("Queue", {"metadata": {"name": "top"}, **forgotten})
+    below = {"spec": {**forgotten["spec"], "parentQueue": "top"}}
+    cluster.add("Queue", {"metadata": {"name": "a"}, **below})
+    cluster.pending("a/new", gpus=1, cpus=1, memory="1Gi")
+    [fix] = plan_of(cluster).fix("a/new")
+    assert sorted(fix.changes) == [
+        "raise the limit of CPUs of queue a from 0 to 1",
+        "raise the limit of CPUs of queue top from 0 to 1",
+        "raise the limit of GPUs of queue a from 0 to 1",
+        "raise the limit of GPUs of queue top from 0 to 1",
+        "raise the limit of memory of queue a from 0 B to 1 GiB",
+        "raise the limit of memory of queue top from 0 B to 1 GiB",
+    ]
+    assert starts_in(plan_of(fix.apply(cluster)), "a/new")
+
+
+def test_of_two_sizes_of_a_change_the_smaller_is_kept() -> None:
+    """Half a GPU is proposed after one GPU, for what is left with all other changes."""
+    cluster = kai.Cluster().queue("a", gpu_limit=1)
+    cluster.node("n1", gpus=4, cpus=32, labels={"zone": "a"}, taints=["k:NoSchedule"])
+    cluster.pending("a/new", gpus=2, cpus=64, node_selector={"zone": "b"})
+    found = plan_of(cluster).fix("a/new")
+    assert found
+    assert "request 1 GPU for each pod instead of 2" in found[0].changes
+    assert not any("half a GPU" in change for fix in found for change in fix.changes)
