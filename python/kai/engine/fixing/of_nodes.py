@@ -75,10 +75,18 @@ def uncordoned(waiting: Waiting) -> Iterator[Ladder]:
 
 
 def untainted(waiting: Waiting) -> Iterator[Ladder]:
-    """A node without the taints that keep its pods off."""
-    names = _kept_off(waiting, "untolerated_taints")
-    if names:
-        yield several([_untainted(waiting, name) for name in names[:3]])
+    """Nodes without the taints that keep its pods off, one after the other."""
+    tainted = [
+        obstacles
+        for places in waiting.places
+        for obstacles in places.others
+        if [each["cause"] for each in obstacles.causes] == ["untolerated_taints"]
+    ]
+    for obstacles in tainted[:3]:
+        names = _alike(waiting, [obstacles.first])
+        counts = sorted({1, min(waiting.missing, len(names)), len(names)})
+        taints = obstacles.causes[0]["taints"]
+        yield Ladder(counts, partial(_untainted, names, taints), unit=1, now=0)
 
 
 def labels(waiting: Waiting) -> Iterator[Ladder]:
@@ -191,17 +199,14 @@ def _held(waiting: Waiting, nodes: Mapping[str, Any]) -> dict[str, dict[str, Fra
 
 
 def _kept_off(waiting: Waiting, cause: str) -> list[str]:
-    """Nodes that are kept from it by this cause alone: the first of each kind of node, and those
-    that are like it."""
+    """Nodes that are kept from it by this cause alone, and those that are like them."""
     firsts = [
         obstacles.first
         for places in waiting.places
         for obstacles in places.others
         if [each["cause"] for each in obstacles.causes] == [cause]
     ]
-    if not firsts or cause != "node_unschedulable":
-        return list(dict.fromkeys(firsts))
-    return _alike(waiting, firsts)
+    return _alike(waiting, firsts) if firsts else []
 
 
 def _alike(waiting: Waiting, firsts: list[str]) -> list[str]:
@@ -243,19 +248,25 @@ def _uncordoned(names: list[str]) -> Change:
     )
 
 
-def _untainted(waiting: Waiting, name: str) -> Change:
-    node = waiting.cluster._existing("Node", name)
-    taints = at(node, "spec", "taints") or []
-    blocking = [each for each in taints if each.get("effect") in ("NoSchedule", "NoExecute")]
-    kept = [each for each in taints if each not in blocking]
+def _untainted(names: list[str], taints: Sequence[str], value: float) -> Change:
+    """`taints`: those that keep pods off, "key=value:Effect". Others stay."""
+    chosen = names[: int(value)]
+    pairs = [(each.rpartition(":")[0].partition("=")[0], each.rpartition(":")[2]) for each in taints]
+    nodes = f"{'node' if len(chosen) == 1 else 'nodes'} {text.listing(chosen, most=4)}"
+    noun = "taint" if len(taints) == 1 else "taints"
+    removed = " ".join(f"{key}:{effect}-" for key, effect in dict.fromkeys(pairs))
+
+    def edited(node: Manifest) -> Manifest:
+        every = at(node, "spec", "taints") or []
+        kept = [each for each in every if (each.get("key"), each.get("effect")) not in pairs]
+        return with_spec(node, taints=kept)
+
     return Change(
         "taint",
-        f"remove {text.count(len(blocking), 'taint')} from node {name}",
-        commands(
-            *(f"kubectl taint nodes {name} {each['key']}:{each['effect']}-" for each in blocking)
-        ),
-        edit=changed("Node", [name], lambda node: with_spec(node, taints=kept)),
-        rights=(Right("patch", "Node", name),),
+        f"remove the {noun} {text.listing(taints)} from {nodes}",
+        commands(f"kubectl taint nodes {' '.join(chosen)} {removed}"),
+        edit=changed("Node", chosen, edited),
+        rights=tuple(Right("patch", "Node", name) for name in chosen),
     )
 
 

@@ -22,10 +22,14 @@ from kai.errors import InvalidInputError
 if TYPE_CHECKING:
     from kai.engine.answer import Answer
     from kai.engine.origin import Origin
+    from kai.engine.values import Reason
 
 MOST_FIXES = 5
 MOST_PLANS = 48
-MOST_ROUNDS = 8
+MOST_ROUNDS = 10
+"""Of reasons that are left with the changes for earlier ones: three limits of each of three queues
+show one after the other."""
+ROUNDS_IN_ANY_CASE = 3
 
 
 def fixes_of(
@@ -150,7 +154,8 @@ class _Search:
         """The largest change of each ladder; then those for the reasons that are left with them."""
         steps: list[_Step] = []
         rest = self._waiting
-        for _ in range(MOST_ROUNDS):
+        before: tuple[Reason, ...] = ()
+        for place in range(MOST_ROUNDS):
             known = {step.change.says for step in steps}
             proposed = (_Step(each) for _, each in ladders(rest, self._costs))
             more = [each for each in proposed if each.change.says not in known]
@@ -163,6 +168,10 @@ class _Search:
             plan = self._trials.plan_with(changes)
             if not more or plan is None or self._waiting.name not in plan.pod_groups:
                 break
+            reasons = plan.pod_groups[self._waiting.name].reasons
+            if place >= ROUNDS_IN_ANY_CASE and _are_the_same(reasons, before):
+                break
+            before = reasons
             rest = Waiting(plan, self._trials.cluster_with(changes), self._waiting.name)
         return []
 
@@ -238,6 +247,15 @@ class _Search:
             rights=tuple(dict.fromkeys(rights)),
             _made=changes,
         )
+
+
+def _are_the_same(reasons: Sequence[Reason], others: Sequence[Reason]) -> bool:
+    """Whether they are the same but for the amounts that are requested."""
+
+    def known(every: Sequence[Reason]) -> list[object]:
+        return [(each.code, {**each.facts, "requested": None}) for each in every]
+
+    return known(reasons) == known(others)
 
 
 def _starts(plan: Answer, name: str) -> str:

@@ -399,3 +399,19 @@ def test_of_two_sizes_of_a_change_the_smaller_is_kept() -> None:
     assert found
     assert "request 1 GPU for each pod instead of 2" in found[0].changes
     assert not any("half a GPU" in change for fix in found for change in fix.changes)
+
+
+def test_only_the_taints_that_keep_pods_off_are_removed() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=4, taints=["a:NoSchedule", "b=1:NoExecute"])
+    cluster.pending("a/new", gpus=1, tolerations=["a:NoSchedule"])
+    fix = fixes(cluster, "a/new")["taint"]
+    assert fix.changes == ("remove the taint b=1:NoExecute from node n1",)
+    assert fix.how == ("kubectl taint nodes n1 b:NoExecute-",)
+
+
+def test_taints_are_removed_from_as_many_nodes_as_a_gang_needs() -> None:
+    cluster = kai.Cluster().queue("a").nodes("n", 3, gpus=4, taints=["a=1:NoSchedule"])
+    cluster.pending("a/new", pods=2, gpus=4, min_member=2)
+    fix = fixes(cluster, "a/new")["taint"]
+    assert fix.changes == ("remove the taint a=1:NoSchedule from nodes n1, n2",)
+    assert fix.how == ("kubectl taint nodes n1 n2 a:NoSchedule-",)
