@@ -28,6 +28,7 @@ from kai.engine.fixing.waiting import Manifest, Waiting
 from kai.engine.places import near
 
 _OF_KUBERNETES = "system-"  # priority classes of the cluster's own pods
+_NOT_PREEMPTIBLE = 100  # from this priority on, if the group does not say (spec 1)
 _RESOURCE = "podgroups.scheduling.run.ai"
 _OF_A_CONSTRAINT = ("topology", "requiredTopologyLevel", "preferredTopologyLevel")
 _WITH_REPLICAS = frozenset(("Deployment", "StatefulSet", "ReplicaSet"))
@@ -71,11 +72,16 @@ def first_pods(waiting: Waiting) -> str:
     if not any(waiting.reasons("no_pods")):
         return ""
     name = waiting.name.rpartition("/")[2]
+    parts = [str(each.get("name")) for each in objects(at(waiting.manifest, "spec", "subGroups"))]
+    if any(waiting.reasons("subgroup_does_not_exist")):
+        label = f"Label its pods with {keys.SUBGROUP_LABEL} and one of its sub-groups"
+        return f"{label}: {text.listing(parts, most=4)}."
     pods = text.count(waiting.facts.least, "pod")
     if waiting.has_owner:
         return f"Check {waiting.owner}: it has to create {pods}."
     where = f"in namespace {waiting.namespace} with the annotation"
-    return f"Create {pods} {where} {keys.POD_GROUP_ANNOTATION}: {name}."
+    label = f" and the label {keys.SUBGROUP_LABEL}" if parts else ""
+    return f"Create {pods} {where} {keys.POD_GROUP_ANNOTATION}: {name}{label}."
 
 
 def minimums(waiting: Waiting) -> Iterator[Ladder]:
@@ -117,18 +123,25 @@ def priorities(waiting: Waiting) -> Iterator[Ladder]:
     }
     named = at(waiting.manifest, "spec", "priorityClassName")
     now = classes.get(named, defaults.PRIORITIES[defaults.TRAIN])
+    if not isinstance(now, int):
+        return
     higher: dict[int, str] = {}
     for name, value in sorted(classes.items()):
-        is_higher = isinstance(value, int) and isinstance(now, int) and value > now
+        is_higher = isinstance(value, int) and value > now
         if is_higher and not name.startswith(_OF_KUBERNETES):
             higher.setdefault(value, name)
+    follows = not at(waiting.manifest, "spec", "preemptibility") and now < _NOT_PREEMPTIBLE
+
+    def now_and(value: int) -> str:
+        return f"{now}, not preemptible" if follows and value >= _NOT_PREEMPTIBLE else str(now)
+
     if higher:
         yield several([
             of_group(
                 waiting,
                 "priority",
                 f"give {waiting.owner} the priority class {higher[value]} ({value} instead of "
-                f"{now})",
+                f"{now_and(value)})",
                 {"priorityClassName": higher[value]},
                 {"metadata": {"labels": {keys.PRIORITY_CLASS_LABEL: higher[value]}}},
             )

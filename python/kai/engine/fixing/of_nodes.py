@@ -251,7 +251,9 @@ def _uncordoned(names: list[str]) -> Change:
 def _untainted(names: list[str], taints: Sequence[str], value: float) -> Change:
     """`taints`: those that keep pods off, "key=value:Effect". Others stay."""
     chosen = names[: int(value)]
-    pairs = [(each.rpartition(":")[0].partition("=")[0], each.rpartition(":")[2]) for each in taints]
+    pairs = [
+        (each.rpartition(":")[0].partition("=")[0], each.rpartition(":")[2]) for each in taints
+    ]
     nodes = f"{'node' if len(chosen) == 1 else 'nodes'} {text.listing(chosen, most=4)}"
     noun = "taint" if len(taints) == 1 else "taints"
     removed = " ".join(f"{key}:{effect}-" for key, effect in dict.fromkeys(pairs))

@@ -34,7 +34,7 @@ _TINY = 1e-6  # for amounts that are no exact floats
 
 def gpus(waiting: Waiting) -> Iterator[Ladder]:
     """Fewer GPUs for each pod, or half of one."""
-    totals = {of_pod.total(pod, keys.NVIDIA_GPU) for pod in waiting.pods}
+    totals = {of_pod.total(pod, _name_of_gpus(waiting)) for pod in waiting.pods}
     now = int(max(totals, default=Fraction(0)))
     if not now or any(_is_shared(pod) for pod in waiting.pods):
         return
@@ -45,8 +45,14 @@ def gpus(waiting: Waiting) -> Iterator[Ladder]:
     values = sorted((value for value in likely if 1 <= value < now), reverse=True)
     if values:
         yield _fewer(waiting, "gpus", "gpu", values, Fraction(1))
-    if totals == {1}:
+    if totals == {1} and _name_of_gpus(waiting) == keys.NVIDIA_GPU:
         yield one(_half_a_gpu(waiting))
+
+
+def _name_of_gpus(waiting: Waiting) -> str:
+    """The resource by which its pods request whole GPUs."""
+    by_amd = any(of_pod.total(pod, keys.AMD_GPU) for pod in waiting.pods)
+    return keys.AMD_GPU if by_amd else keys.NVIDIA_GPU
 
 
 def profiles(waiting: Waiting) -> Iterator[Ladder]:
@@ -392,7 +398,7 @@ def _fewer(
     waiting: Waiting, kind: str, resource: str, values: Sequence[int], unit: Fraction
 ) -> Ladder:
     """A ladder of smaller requests. `resource`: the engine's name; `values`: in units."""
-    name = keys.NVIDIA_GPU if resource == "gpu" else resource
+    name = _name_of_gpus(waiting) if resource == "gpu" else resource
     totals = {of_pod.total(pod, name) for pod in waiting.pods}
     now = max(totals)
 

@@ -415,3 +415,13 @@ def test_taints_are_removed_from_as_many_nodes_as_a_gang_needs() -> None:
     fix = fixes(cluster, "a/new")["taint"]
     assert fix.changes == ("remove the taint a=1:NoSchedule from nodes n1, n2",)
     assert fix.how == ("kubectl taint nodes n1 n2 a:NoSchedule-",)
+
+
+def test_a_priority_that_ends_preemptibility_says_so() -> None:
+    cluster = kai.Cluster().queue("a", deserved_gpus=4).node("n1", gpus=4)
+    cluster.running("a/old", gpus=4, node="n1", priority="build-preemptible")
+    cluster.pending("a/new", gpus=4, priority="build-preemptible")
+    fix = fixes(cluster, "a/new")["priority"]
+    assert fix.changes == (
+        "give Job a/new the priority class build (100 instead of 75, not preemptible)",
+    )

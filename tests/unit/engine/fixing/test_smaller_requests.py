@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -252,3 +253,15 @@ def test_a_sidecar_keeps_what_it_requests() -> None:
     assert yaml.safe_load("\n".join(fix.how))["spec"] == {
         "initContainers": [{"name": "get", "resources": {"requests": {"cpu": 12}}}]
     }
+
+
+def test_pods_request_fewer_gpus_of_amd() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", resources={"amd.com/gpu": 4})
+    container = {"name": "main", "resources": {"limits": {"amd.com/gpu": 8}}}
+    metadata = {"name": "new", "namespace": "a", "labels": {"kai.scheduler/queue": "a"}}
+    spec = {"schedulerName": "kai-scheduler", "containers": [container]}
+    pod = {"kind": "Pod", "metadata": metadata, "spec": spec}
+    kai.load(json.dumps(pod).encode(), into=cluster)
+    fix = fixes(cluster, "a/pg-new")["gpus"]
+    assert fix.changes == ("request 4 GPUs for each pod instead of 8",)
+    assert "        amd.com/gpu: 4" in fix.how

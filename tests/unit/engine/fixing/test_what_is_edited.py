@@ -74,7 +74,11 @@ def test_the_pod_of_a_deployment_is_changed_in_the_deployment() -> None:
     }
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5", "uid": "2"}
     waits = pod(
-        "web-5-x", 8, uid="3", ownerReferences=[{**owner, "controller": True}], labels={"app": "web"}
+        "web-5-x",
+        8,
+        uid="3",
+        ownerReferences=[{**owner, "controller": True}],
+        labels={"app": "web"},
     )
     cluster = loaded(deployment, waits)
     fix = fixes(cluster, "a/pg-web-5-x-3")["gpus"]
