@@ -148,7 +148,12 @@ class PlanDiff:
         queues = [_queue_row(each) for each in self.queues]
         return [
             _table("Pod groups", ("pod group", "before", "after", "pods that wait"), groups),
-            _table("Pods", ("pod group", "pods", "before", "after"), _pod_rows(self.pods), right=1),
+            _table(
+                "Pods",
+                ("pod group", "pods", "before", "after"),
+                _pod_rows(self.pods, self.groups),
+                right=1,
+            ),
             _table("Queues", ("queue", "", "before", "after"), queues),
         ]
 
@@ -259,38 +264,44 @@ def _words(verdict: str | None) -> str:
     return "not there" if verdict is None else verdict.replace("_", " ")
 
 
-def _outcome(decision: Decision | None) -> str:
+def _outcome(decision: Decision | None, *, is_there: bool = True) -> str:
     if isinstance(decision, Bind):
         return f"bound to {decision.node}"
     if isinstance(decision, Pipeline):
         return f"promised {decision.node}"
     if isinstance(decision, Evict):
         return f"evicted for {decision.for_group}" if decision.for_group else "evicted"
-    return "left as it is"
+    return "left as it is" if is_there else "not there"
 
 
-def _pod_rows(changes: Sequence[PodChange]) -> list[tuple[str, ...]]:
+def _pod_rows(changes: Sequence[PodChange], groups: Sequence[GroupChange]) -> list[tuple[str, ...]]:
     """Pods of a group with equal changes share a row; if there are too many rows, groups share them
     too."""
-    rows = Counter(
-        (each.group or each.name, _outcome(each.before), _outcome(each.after)) for each in changes
-    )
+    new = {each.name for each in groups if each.before is None}
+    gone = {each.name for each in groups if each.after is None}
+
+    def outcomes(each: PodChange) -> tuple[str, str]:
+        return (
+            _outcome(each.before, is_there=each.group not in new),
+            _outcome(each.after, is_there=each.group not in gone),
+        )
+
+    rows = Counter((each.group or each.name, *outcomes(each)) for each in changes)
     if len(rows) <= _MOST_SHOWN:
         return [(group, text.number(pods), *outcome) for (group, *outcome), pods in rows.items()]
-    groups: dict[tuple[str, str], dict[str, int]] = {}
+    together: dict[tuple[str, str], dict[str, int]] = {}
     for each in changes:
-        before, after = (_state(one) for one in (each.before, each.after))
-        of = groups.setdefault((before, f"{after} elsewhere" if after == before else after), {})
+        before, after = (
+            outcome.split(" ")[0] if decision else outcome
+            for outcome, decision in zip(outcomes(each), (each.before, each.after), strict=True)
+        )
+        of = together.setdefault((before, f"{after} elsewhere" if after == before else after), {})
         name = each.group or each.name
         of[name] = of.get(name, 0) + 1
     return [
         (text.listing(names, most=1), text.number(sum(names.values())), *outcome)
-        for outcome, names in groups.items()
+        for outcome, names in together.items()
     ]
-
-
-def _state(decision: Decision | None) -> str:
-    return _outcome(decision).split(" ")[0] if decision is not None else _outcome(None)
 
 
 def _queue_row(change: QueueChange) -> tuple[str, ...]:

@@ -294,6 +294,13 @@ def test_a_diff_has_groups_pods_and_queues() -> None:
     assert repr(diff).startswith("<kai.PlanDiff: 2 pod groups, 2 pods, 2 queues differ")
 
 
+def test_pods_of_a_group_that_is_new_or_gone_are_not_left_as_they_are() -> None:
+    without = kai.Cluster().queue("a").node("n1", gpus=1)
+    before, after = plan(without), plan(without.copy().pending("a/x", gpus=1))
+    assert "a/x           1  not there  bound to n1" in str(before.diff(after))
+    assert "a/x           1  bound to n1  not there" in str(after.diff(before))
+
+
 def test_the_reverse_diff_swaps_before_and_after() -> None:
     living = two_queues().pending("a/x", pods=2, gpus=1)
     one, other = plan(living), plan(living.copy().add_nodes(1, like="n1"))

@@ -177,8 +177,9 @@ def _top_owner(manifest: Manifest) -> Manifest:
         top = yaml.safe_load(described) if isinstance(described, str) else None
     except yaml.YAMLError:
         return {}
-    is_named = isinstance(top, Mapping) and top.get("kind") and top.get("name")
-    return top if is_named else {}
+    if isinstance(top, Mapping) and top.get("kind") and top.get("name"):
+        return top
+    return {}
 
 
 def controller_of(pod: Manifest) -> str:

@@ -17,7 +17,7 @@ NODE = {
     "status": {"capacity": {"cpu": 16, "memory": "64Gi", "nvidia.com/gpu": 4}},
 }
 UNLIMITED = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
-RESOURCES = {name: UNLIMITED for name in ("gpu", "cpu", "memory")}
+RESOURCES = dict.fromkeys(("gpu", "cpu", "memory"), UNLIMITED)
 QUEUES: list[dict[str, Any]] = [
     {"kind": "Queue", "metadata": {"name": "top"}, "spec": {"resources": RESOURCES}},
     {
