@@ -24,6 +24,7 @@ class Fix:
     `changes`: orders, such as "raise the quota of GPUs of queue a from 2 to 4". `how`: the commands
     or YAML that make them, a line each. `starts`: its pods by what the plan of the changed cluster
     does with them. `evicted`: the pods that it evicts and the original plan does not, by group.
+    `moved`: pods that get another place because of it, where they start again.
     `then_wait`: groups that would start without the change, and wait with it. `also_start`: other
     groups that start because of it. `rights`: what the changes need on the API server.
     `needs_an_operator`: the asker may not make all of them.
@@ -34,6 +35,7 @@ class Fix:
     how: tuple[str, ...]
     starts: str
     evicted: Mapping[str, int]
+    moved: Mapping[str, int]
     then_wait: tuple[str, ...]
     also_start: tuple[str, ...]
     cost: float
@@ -79,6 +81,7 @@ class Fix:
             "how": list(self.how),
             "starts": self.starts,
             "evicted": dict(self.evicted),
+            "moved": dict(self.moved),
             "then_wait": list(self.then_wait),
             "also_start": list(self.also_start),
             "cost": self.cost,
@@ -91,11 +94,10 @@ class Fix:
         says = f"{', '.join(others)} and {last}" if others else last
         ask = " (ask an operator)" if self.needs_an_operator else ""
         found = [f"{says[0].upper()}{says[1:]}{ask}.", f"  {self.starts}"]
-        if self.evicted:
-            groups = text.listing(
-                f"{text.count(pods, 'pod')} of {group}" for group, pods in self.evicted.items()
-            )
-            found.append(f"  Evicted for it: {groups}.")
+        for says, pods_of in (("Evicted", self.evicted), ("Moved", self.moved)):
+            if pods_of:
+                groups = (f"{text.count(pods, 'pod')} of {group}" for group, pods in pods_of.items())
+                found.append(f"  {says} for it: {text.listing(groups)}.")
         if self.then_wait:
             found.append(f"  Then these wait: {text.listing(self.then_wait)}.")
         if self.also_start:

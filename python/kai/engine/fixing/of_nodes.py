@@ -299,7 +299,7 @@ def _labelled(names: list[str], wanted: Mapping[str, str | None], value: float) 
 
 
 def _end_of(cluster: Cluster, group: str, pods: Sequence[str]) -> str:
-    """The command that ends the running pods of a group, for good."""
+    """The command that ends the running pods of a group, for good; "" for bare pods."""
     namespace, _, _ = group.rpartition("/")
     manifests = [cluster._existing("Pod", pod) for pod in pods]
     kind, _, name = owner_of(cluster, group, manifests).partition(" ")
@@ -310,7 +310,7 @@ def _end_of(cluster: Cluster, group: str, pods: Sequence[str]) -> str:
         return f"# scale {kind} {name} down, or delete it: it creates deleted pods again"
     if again := next(filter(None, map(controller_of, manifests)), ""):
         return f"# scale down what owns {again}: it creates deleted pods again"
-    return f"kubectl delete pods -n {namespace} " + " ".join(pod.rpartition("/")[2] for pod in pods)
+    return ""
 
 
 def _ended(waiting: Waiting, names: tuple[str, ...], gpus: Fraction) -> Change:
@@ -319,7 +319,17 @@ def _ended(waiting: Waiting, names: tuple[str, ...], gpus: Fraction) -> Change:
         return sorted(pod for pod, manifest in pods if at(manifest, "spec", "nodeName"))
 
     def how() -> tuple[str, ...]:
-        return tuple(_end_of(waiting.cluster, name, running(name)) for name in names)
+        bare: dict[str, list[str]] = {}
+        lines: list[str] = []
+        for name in names:
+            if line := _end_of(waiting.cluster, name, running(name)):
+                lines.append(line)
+            else:
+                bare.setdefault(name.rpartition("/")[0], []).extend(running(name))
+        for namespace, pods in bare.items():
+            short = " ".join(pod.rpartition("/")[2] for pod in pods)
+            lines.append(f"kubectl delete pods -n {namespace} {short}")
+        return tuple(lines)
 
     def edit(cluster: Cluster) -> None:
         for name in names:

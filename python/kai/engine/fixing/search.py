@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -232,16 +232,17 @@ class _Search:
     def _fix(self, changes: tuple[Change, ...]) -> Fix:
         plan, name = self._trials.plan_with(changes), self._waiting.name
         assert plan is not None
-        evicted, then_wait, also_start = _effects(self._waiting.plan, plan, name)
+        effects = _effects(self._waiting.plan, plan, name)
         rights = [right for change in changes for right in change.rights]
         return Fix(
             changes=tuple(change.says for change in changes),
             kinds=tuple(change.kind for change in changes),
             how=tuple(line for change in changes for line in change.how()),
             starts=_starts(plan, name),
-            evicted=evicted,
-            then_wait=then_wait,
-            also_start=also_start,
+            evicted=effects.evicted,
+            moved=effects.moved,
+            then_wait=effects.then_wait,
+            also_start=effects.also_start,
             cost=sum(self._costs[change.kind] for change in changes),
             needs_an_operator=False,
             rights=tuple(dict.fromkeys(rights)),
@@ -266,25 +267,35 @@ def _starts(plan: Answer, name: str) -> str:
     return f"Then it {headline.removeprefix(name).strip()}"
 
 
-def _effects(
-    before: Answer, after: Answer, name: str
-) -> tuple[dict[str, int], tuple[str, ...], tuple[str, ...]]:
-    """How many more pods lose their places, by group; groups that start only before, only after."""
+@dataclass(frozen=True)
+class _Effects:
+    """What a plan does beside starting the group, and the original plan does not."""
+
+    evicted: dict[str, int]
+    moved: dict[str, int]
+    then_wait: tuple[str, ...]
+    also_start: tuple[str, ...]
+
+
+def _effects(before: Answer, after: Answer, name: str) -> _Effects:
     earlier, later = before.situation.decided, after.situation.decided
     nothing = (0, 0, 0)
     evicted: dict[str, int] = {}
+    moved: dict[str, int] = {}
     then_wait, also_start = [], []
     for group in sorted({*earlier, *later} - {name}):
-        (placed_before, lost_before), (placed, lost) = (
-            (max(0, bound + promised - gone), max(0, gone - promised))
+        (placed_before, lost_before, moved_before), (placed, lost, moves) = (
+            (max(0, bound + promised - gone), max(0, gone - promised), min(promised, gone))
             for bound, promised, gone in (
                 decided.get(group, nothing) for decided in (earlier, later)
             )
         )
         if lost > lost_before:
             evicted[group] = lost - lost_before
+        if moves > moved_before:
+            moved[group] = moves - moved_before
         if placed_before and not placed:
             then_wait.append(group)
         if placed and not placed_before:
             also_start.append(group)
-    return evicted, tuple(then_wait), tuple(also_start)
+    return _Effects(evicted, moved, tuple(then_wait), tuple(also_start))

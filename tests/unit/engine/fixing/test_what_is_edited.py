@@ -113,3 +113,20 @@ def test_only_the_pods_that_request_too_much_are_named() -> None:
     assert [line for line in fix.how if line.startswith("#")] == [
         "# pods of PodGroup a/pg like a/two"
     ]
+
+
+def test_pods_that_move_for_it_are_named() -> None:
+    """A bare pod does not move for consolidation, but a higher priority moves it."""
+    other = {**NODE, "metadata": {"name": "n2"}}
+    far = running("far", 2)
+    far = {**far, "spec": {**far["spec"], "nodeName": "n2"}}
+    fix = fixes(loaded(other, running("near", 2), far, pod("new", 4)), "a/pg-new")["priority"]
+    assert fix.evicted == {}
+    [(group, pods)] = fix.moved.items()
+    assert (group in ("a/pg-near", "a/pg-far"), pods) == (True, 1)
+    assert f"  Moved for it: 1 pod of {group}." in fix.lines()
+
+
+def test_bare_pods_are_deleted_by_one_command() -> None:
+    fix = fixes(loaded(running("one", 2), running("two", 2), pod("new", 4)), "a/pg-new")["end"]
+    assert fix.how == ("kubectl delete pods -n a one two",)
