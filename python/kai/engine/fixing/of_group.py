@@ -216,7 +216,7 @@ def topologies(waiting: Waiting) -> Iterator[Ladder]:
     if topology is None:
         yield several(list(_other_topologies(waiting, constraint, required)))
         return
-    levels = [str(each.get("nodeLabel")) for each in at(topology, "spec", "levels") or ()]
+    levels = [str(each.get("nodeLabel")) for each in objects(at(topology, "spec", "levels"))]
     if required in levels:
         others = levels[: levels.index(required)][::-1]
     else:
@@ -243,7 +243,7 @@ def _other_topologies(
     """Its topology does not exist: those that have the level, or no constraint."""
     missing = str(constraint.get("topology") or "")
     known = {
-        name: [each.get("nodeLabel") for each in at(topology, "spec", "levels") or ()]
+        name: [each.get("nodeLabel") for each in objects(at(topology, "spec", "levels"))]
         for name, topology in waiting.cluster._all("Topology").items()
     }
     fitting = sorted(name for name, levels in known.items() if required in levels)
@@ -388,7 +388,7 @@ def _selecting(waiting: Waiting, label: str, value: str, other: str | None) -> C
     if other is None:
         says = f"drop the node selector {label}={value} of {waiting.owner}"
     else:
-        says = f"select {label}={other} instead of {value} in {waiting.owner}"
+        says = f"select {label}={other} instead of {value or label + '='} in {waiting.owner}"
     shown = {"spec": {"nodeSelector": {label: other}}}
     return _of_pods(waiting, "selector", says, selecting, shown)
 

@@ -185,7 +185,8 @@ def _top_owner(manifest: Manifest) -> Manifest:
 def controller_of(pod: Manifest) -> str:
     """What creates the pod again if it is deleted, "ReplicaSet a/web-1"; "" for a bare pod."""
     for each in at(pod, "metadata", "ownerReferences") or ():
-        if isinstance(each, Mapping) and each.get("controller"):
+        is_named = isinstance(each, Mapping) and each.get("kind") and each.get("name")
+        if is_named and each.get("controller"):
             namespace = full_name(pod).rpartition("/")[0]
             return f"{each.get('kind')} {namespace}/{each.get('name')}"
     return ""

@@ -425,3 +425,11 @@ def test_a_priority_that_ends_preemptibility_says_so() -> None:
     assert fix.changes == (
         "give Job a/new the priority class build (100 instead of 75, not preemptible)",
     )
+
+
+def test_a_topology_with_malformed_levels_is_survived() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=4)
+    broken = {"metadata": {"name": "dc"}, "spec": {"levels": [None, "rack"]}}
+    cluster.add("Topology", broken)
+    cluster.pending("a/new", gpus=2, topology="dcc", required_level="rack")
+    assert [fix.kinds for fix in plan_of(cluster).fix("a/new")] == [("topology",)]
