@@ -43,6 +43,8 @@ COSTS: Mapping[str, float] = {
 }
 """What a change of each kind costs, relative to the others: what its owner can do alone comes
 first, then what an operator decides, then what costs money or the work of others."""
+OF_REQUESTS = frozenset(("cpus", "memory", "gpus", "resources"))
+"""Kinds that make the requests of the pods smaller."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ its groups. So an answer is a value that was tried: the one below it was tried t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -41,14 +42,15 @@ class Ladder:
         less = value - self.unit
         if (less - below) * self.unit <= 0 or not starts(self.make(less)):
             return value
-        low, high = 0, round((less - below) / self.unit)  # in units above the one that failed
-        while high - low > 1:
-            middle = (low + high) // 2
-            if starts(self.make(below + middle * self.unit)):
-                high = middle
+        # Counted down from a value that was tried: `below` may be no whole number of units away.
+        starts_at, fails_at = 0, math.ceil((less - below) / self.unit)
+        while fails_at - starts_at > 1:
+            middle = (starts_at + fails_at) // 2
+            if starts(self.make(less - middle * self.unit)):
+                starts_at = middle
             else:
-                low = middle
-        return below + high * self.unit
+                fails_at = middle
+        return less - starts_at * self.unit
 
 
 def one(change: Change) -> Ladder:

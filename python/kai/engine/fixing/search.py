@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kai.engine import turn
-from kai.engine.fixing.changes import COSTS, Change
+from kai.engine.fixing.changes import COSTS, OF_REQUESTS, Change
 from kai.engine.fixing.fixes import Fix, Fixes
 from kai.engine.fixing.ladders import Ladder
 from kai.engine.fixing.of_group import first_pods
@@ -157,8 +157,15 @@ class _Search:
         before: tuple[Reason, ...] = ()
         for place in range(MOST_ROUNDS):
             known = {step.change.says for step in steps}
+            # A request is as small as it may be by now. A smaller one would be a change of the
+            # changed pods, and could not be made without the first.
+            final = {step.change.kind for step in steps} & OF_REQUESTS
             proposed = (_Step(each) for _, each in ladders(rest, self._costs))
-            more = [each for each in proposed if each.change.says not in known]
+            more = [
+                each
+                for each in proposed
+                if each.change.says not in known and each.change.kind not in final
+            ]
             for step in more:
                 if self._trials.can_be_made([each.change for each in (*steps, step)]):
                     steps.append(step)
