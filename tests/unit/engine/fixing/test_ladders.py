@@ -1,4 +1,4 @@
-"""The search for the smallest value that starts a group: only values that were tried are answers."""
+"""The search for the smallest value that starts a group: only what was tried is an answer."""
 
 from __future__ import annotations
 

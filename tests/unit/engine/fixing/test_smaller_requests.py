@@ -265,15 +265,3 @@ def test_pods_request_fewer_gpus_of_amd() -> None:
     fix = fixes(cluster, "a/pg-new")["gpus"]
     assert fix.changes == ("request 4 GPUs for each pod instead of 8",)
     assert "        amd.com/gpu: 4" in fix.how
-
-
-def test_a_part_of_a_gpu_is_not_made_smaller_before_it_is_requested() -> None:
-    """The pods request whole GPUs: a smaller part alone would leave them beside it, and KAI refuses
-    such pods."""
-    cluster = kai.Cluster().queue("a").node("n1", gpus=1, labels={"zone": "b"})
-    cluster.running("a/old", gpu_fraction=0.6, node="n1")
-    cluster.pending("a/new", gpus=1, node_selector={"zone": "c"})
-    found = plan_of(cluster).fix("a/new")
-    assert found
-    for fix in found:
-        assert not any(change.endswith("instead of 0.5") for change in fix.changes)

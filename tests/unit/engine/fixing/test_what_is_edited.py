@@ -130,3 +130,20 @@ def test_pods_that_move_for_it_are_named() -> None:
 def test_bare_pods_are_deleted_by_one_command() -> None:
     fix = fixes(loaded(running("one", 2), running("two", 2), pod("new", 4)), "a/pg-new")["end"]
     assert fix.how == ("kubectl delete pods -n a one two",)
+
+
+def test_a_part_of_a_gpu_is_not_made_smaller_before_it_is_requested() -> None:
+    """The pods request whole GPUs: a smaller part alone would stand beside them, and KAI refuses
+    such pods. So each answer is read again."""
+    labels = {"kai.scheduler/queue": "a", "runai-gpu-group": "g"}
+    shared = running("shared", 1)
+    shared["metadata"] |= {"labels": labels, "annotations": {"gpu-fraction": "0.6"}}
+    shared["spec"]["containers"] = [{"name": "main"}]
+    node = {**NODE, "status": {"capacity": {**NODE["status"]["capacity"], "nvidia.com/gpu": 1}}}
+    waits = pod("new", 1, labels={"priorityClassName": "inference"})
+    objects = {"kind": "List", "items": [node, *QUEUES, shared, waits]}
+    cluster = kai.load(json.dumps(objects).encode())
+    found = kai.Scheduler().plan(cluster, now=NOW).fix("a/pg-new")
+    assert found
+    for fix in found:
+        assert not any(change.endswith("instead of 0.5") for change in fix.changes)
