@@ -96,7 +96,9 @@ class Fix:
         found = [f"{says[0].upper()}{says[1:]}{ask}.", f"  {self.starts}"]
         for says, pods_of in (("Evicted", self.evicted), ("Moved", self.moved)):
             if pods_of:
-                groups = (f"{text.count(pods, 'pod')} of {group}" for group, pods in pods_of.items())
+                groups = (
+                    f"{text.count(pods, 'pod')} of {group}" for group, pods in pods_of.items()
+                )
                 found.append(f"  {says} for it: {text.listing(groups)}.")
         if self.then_wait:
             found.append(f"  Then these wait: {text.listing(self.then_wait)}.")

@@ -11,7 +11,7 @@ from proven import NOW, fixes
 
 import kai
 
-NODE = {
+NODE: dict[str, Any] = {
     "kind": "Node",
     "metadata": {"name": "n1"},
     "status": {"capacity": {"cpu": 16, "memory": "64Gi", "nvidia.com/gpu": 4}},
@@ -133,7 +133,7 @@ def test_bare_pods_are_deleted_by_one_command() -> None:
 
 
 def test_a_part_of_a_gpu_is_not_made_smaller_before_it_is_requested() -> None:
-    """The pods request whole GPUs: a smaller part alone would stand beside them, and KAI refuses
+    """The pods request whole GPUs: a smaller part alone would be added to them, and KAI refuses
     such pods. So each answer is read again."""
     labels = {"kai.scheduler/queue": "a", "runai-gpu-group": "g"}
     shared = running("shared", 1)
