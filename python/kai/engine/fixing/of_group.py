@@ -75,7 +75,7 @@ def first_pods(waiting: Waiting) -> str:
     parts = [str(each.get("name")) for each in objects(at(waiting.manifest, "spec", "subGroups"))]
     if any(waiting.reasons("subgroup_does_not_exist")):
         label = f"Label its pods with {keys.SUBGROUP_LABEL} and one of its sub-groups"
-        return f"{label}: {text.listing(parts, most=4)}."
+        return f"{label}: {text.listing(parts, most=4)}." if parts else ""
     pods = text.count(waiting.facts.least, "pod")
     if waiting.has_owner:
         return f"Check {waiting.owner}: it has to create {pods}."

@@ -98,3 +98,15 @@ def test_a_misspelt_sub_group_is_named() -> None:
     assert fix.how == (
         "kubectl label pods new-0 -n a kai.scheduler/subgroup-name=workers --overwrite",
     )
+
+
+def test_pods_of_no_sub_group_get_a_label() -> None:
+    """Another pod would not help, because a pod without the label belongs to no sub-group."""
+    cluster = group_of_bare_pods(1)
+    parts = [{"name": "workers", "minMember": 1}]
+    group = {"metadata": {"name": "new", "namespace": "a"}, "kind": "PodGroup"}
+    cluster.upsert({**group, "spec": {"queue": "a", "subGroups": parts}})
+    answer = str(plan_of(cluster).fix("a/new"))
+    label = "Label its pods with kai.scheduler/subgroup-name"
+    assert f"{label} and one of its sub-groups: workers." in answer
+    assert "Create" not in answer
