@@ -14,18 +14,22 @@ SIZES = frozenset(("memory", "ephemeral-storage"))
 """Resources in bytes."""
 
 
+def _is_size(resource: str) -> bool:
+    return resource in SIZES or resource.startswith("hugepages-")
+
+
 def amount(resource: str, value: float | None) -> str:
     """Cores, devices, bytes or pods; None is unlimited.
 
-    >>> amount("gpu", None), amount("pods", 110)
-    ('unlimited GPUs', '110 pods')
+    >>> amount("gpu", None), amount("pods", 110), amount("hugepages-2Mi", 2**30)
+    ('unlimited GPUs', '110 pods', '1 GiB of hugepages-2Mi')
     """
     if value is None:
         return f"unlimited {RESOURCE_NAMES.get(resource, resource)}"
     if noun := _NOUNS.get(resource):
         return text.count(value, noun)
-    if resource in SIZES:
-        return f"{text.size(value)} of {RESOURCE_NAMES[resource]}"
+    if _is_size(resource):
+        return f"{text.size(value)} of {RESOURCE_NAMES.get(resource, resource)}"
     return f"{text.number(value)} of {resource}"
 
 
@@ -35,4 +39,4 @@ def part(resource: str, value: float | None) -> str:
     >>> part("gpu", 3), part("memory", 3 * 2**20)
     ('3', '3 MiB')
     """
-    return text.size(value) if resource in SIZES else text.number(value)
+    return text.size(value) if _is_size(resource) else text.number(value)
