@@ -87,7 +87,7 @@ class FakeCompiled:
         return [(["b/z"], False)]
 
     def account(self) -> tuple[Any, ...]:
-        return [(8.0, 2)], [(0.0, 2)], {"a": 10**9}, 1, 0, [], []
+        return [(8.0, 2)], [(0.0, 2)], {"a": 10**9}, 1, 0, [], [], 0.0
 
     def groups(self, names: list[str], *, evictions: bool) -> list[tuple[Any, Any]]:
         story = (1, [(1.0, 1)], [(1.0, 1)], None, 0, [], [], [], 0, 0, [], False)
