@@ -177,8 +177,7 @@ class PlacesRowMaker {
     return py::make_tuple(
         cluster_.PodName(waiting.first), waiting.pods, MostSharedGpus(cluster_, places.pod_class),
         refusals, MessageOf(waiting), places.standing.possible.size(), places.capacity, places.free,
-        obstacles->second, places.lacks_partner, places.most.pods, LimitOf(places),
-        places.leaving);
+        obstacles->second, places.lacks_partner, places.most.pods, LimitOf(places), places.leaving);
   }
 
  private:

@@ -28,8 +28,8 @@ namespace kai {
 struct ClassPlaces {
   PodClassId pod_class;
   Standing standing;
-  Amounts capacity;  // GPUs of possible nodes, and how many nodes have as many
-  Amounts free;      // the same, after the cycle and promised to no pod
+  Amounts capacity;    // GPUs of possible nodes, and how many nodes have as many
+  Amounts free;        // the same, after the cycle and promised to no pod
   double leaving = 0;  // GPUs of pods that leave, on possible nodes, promised to no pod
   // For how many of the pods the possible nodes have room if nothing else runs there: of no pod
   // more; and the resource that limits them.

@@ -1,9 +1,9 @@
 // When a pod that is being deleted should be gone: from then on, what it holds does not count as
 // being released (spec 2 S2).
 //
-//   if (OverdueNs(cluster, pod) <= plan.now_ns) ...
+//   time->EndOf(OverdueNs(cluster, pod), OverdueAfterNs(cluster));
 //
-// Cost: O(1). Threads: a pure function.
+// Invariants: times that are too large are the largest time. Cost: O(1). Threads: pure functions.
 #ifndef KAI_SESSION_OVERDUE_H_
 #define KAI_SESSION_OVERDUE_H_
 

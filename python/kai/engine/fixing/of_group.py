@@ -28,7 +28,7 @@ from kai.engine.fixing.waiting import Manifest, Waiting
 from kai.engine.places import near
 
 _OF_KUBERNETES = "system-"  # priority classes of the cluster's own pods
-_NOT_PREEMPTIBLE = 100  # from this priority on, if the group does not say (spec 1)
+_NOT_PREEMPTIBLE = 100  # from this priority on, if the group does not say (spec 1 F96)
 _RESOURCE = "podgroups.scheduling.run.ai"
 _OF_A_CONSTRAINT = ("topology", "requiredTopologyLevel", "preferredTopologyLevel")
 _WITH_REPLICAS = frozenset(("Deployment", "StatefulSet", "ReplicaSet"))
