@@ -8,15 +8,15 @@ help:
 	@echo 'kai-sched: a GPU scheduler for Kubernetes'
 	@echo
 	@echo '  make demo       set up, build, and plan a small cluster (5 to 8 minutes the first time)'
-	@echo '  make test       what every commit has to pass: lint, C++ tests (plain and sanitized), stubs, wheel, pytest, a'
+	@echo '  make test       what every commit has to pass: lint, sanitized C++ tests, stubs, wheel, pytest, a'
 	@echo '                  real API server (needs Go) and the orchestrators that install fast (25 to 45 minutes the'
 	@echo '                  first time)'
 	@echo
 	@echo 'While you work:'
 	@echo '  make build      compile kai._core into python/kai; .venv/bin/kai and .venv/bin/python then use it'
 	@echo '  make test-model the C++ tests of one floor, here cpp/kai/model, in the debug build'
-	@echo '  make test-all   make test, and what takes longer: all orchestrators, an older API server, more random clusters and'
-	@echo '                  events, the thread sanitizer, fuzzing, broken updates, mutants'
+	@echo '  make test-all   make test, and what takes longer: C++ tests in the release build, all orchestrators, an older API'
+	@echo '                  server, more random clusters and events, the thread sanitizer, fuzzing, broken updates, mutants'
 	@echo '  make test-integrations  the builders beside every orchestrator; tools/test.sh lint pytest  runs single stages'
 	@echo '  make lint       formatting, types, import floors, sizes;  make format  fixes what a tool can fix'
 	@echo '  make bench      instructions and times beside the committed baseline; fails on more instructions (3 minutes)'

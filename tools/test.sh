@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # tools/test.sh [STAGE...]: runs checks, and prints the time and the CPU time of each.
 #
-#   tools/test.sh                 every commit:  lint cpp sanitize stubs wheel pytest chart cluster quick
-#   tools/test.sh all             before a release: those, and  includes orchestrators chart_rounds cluster_slow
+#   tools/test.sh                 every commit:  lint sanitize stubs wheel pytest chart cluster quick
+#   tools/test.sh all             before a release: those, and  cpp includes orchestrators chart_rounds cluster_slow
 #                                 cluster_older e2e image seeds threads fuzz broken mutants
 #   tools/test.sh lint pytest     just these
 #
 # lint           formatting, types, import floors of C++ and Python, sizes of functions and headers, duplicates,
 #                documentation of headers, citations of rules, words that a plainer one can replace
-# cpp            C++ tests, release build
+# cpp            C++ tests, release build; those of stage sanitize are the same
 # sanitize       C++ tests under address and undefined-behaviour sanitizers, in one build; each fuzz entry for 3 s
 # stubs          _core.pyi against the compiled module
 # wheel          builds the wheel, installs it into an empty environment, plans a cluster
@@ -37,8 +37,8 @@
 # A failed stage does not stop the others; the exit status is that of all. Run tools/setup.sh first.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-every=(lint cpp sanitize stubs wheel pytest chart cluster quick)
-rare=(includes orchestrators chart_rounds cluster_slow cluster_older e2e image seeds threads fuzz broken mutants)
+every=(lint sanitize stubs wheel pytest chart cluster quick)
+rare=(cpp includes orchestrators chart_rounds cluster_slow cluster_older e2e image seeds threads fuzz broken mutants)
 logs=build/logs
 jobs=${JOBS:-$(nproc)}
 bin=.venv/bin
