@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kai.api.arguments import all_in_sentences
+from kai.api.arguments import all_in_sentences, wrong_type
 from kai.engine import explain, report, text
 from kai.engine.answer import Answer
 from kai.engine.values import GroupPlan
@@ -115,6 +115,8 @@ class Plan(Answer):
         from kai.engine.fixing.fixes import Fixes
         from kai.engine.fixing.search import fixes_of
 
+        if may is not None and not callable(may):
+            raise wrong_type(f"fix(): may is {may!r}: write a function of a right")
         origin = self._origin
         if origin is None:
             raise InvalidInputError(

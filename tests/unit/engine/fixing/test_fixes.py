@@ -167,7 +167,9 @@ def test_fixes_look_well_in_a_notebook_and_travel() -> None:
         again[0].apply(cluster)
 
 
-@pytest.mark.parametrize("wrong", [{"most": 0}, {"most": "3"}, {"costs": {"nodes": math.nan}}])
+@pytest.mark.parametrize(
+    "wrong", [{"most": 0}, {"most": "3"}, {"most": 1.5}, {"may": 3}, {"costs": {"nodes": math.nan}}]
+)
 def test_wrong_arguments_are_refused(wrong: dict[str, Any]) -> None:
     cluster = kai.Cluster().queue("a", gpu_limit=1).node("n1", gpus=4).pending("a/new", gpus=2)
     with pytest.raises(kai.InvalidInputError):
