@@ -51,7 +51,7 @@ def fixes_of(
             )
         if not math.isfinite(cost):
             raise InvalidInputError(f"the cost of {kind} is {cost}: write a number")
-    if not isinstance(most, int) or isinstance(most, bool) or most < 1:
+    if type(most) is not int or most < 1:  # True is an int
         raise InvalidInputError(f"most is {most!r}: write a whole number of at least 1")
     waiting = Waiting(plan, origin.cluster, group)
     if waiting.group.verdict in STARTED and not waiting.facts.lost:
