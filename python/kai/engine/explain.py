@@ -590,13 +590,25 @@ class _Case:
                 )
                 return
 
+    def _no_nodes(self) -> str:
+        left_out = [each for each in self.plan.rejected if each.kind == "Node"]
+        if not left_out or self.in_short:
+            return "There are no nodes."
+        first = left_out[0]
+        where = f"{first.field}: " if first.field else ""
+        number = "" if len(left_out) == 1 else f", the first of {text.number(len(left_out))},"
+        return (
+            f"There are no nodes: Node {first.name}{number} was left out of the plan: "
+            f"{where}{first.message}."
+        )
+
     def _nowhere(self) -> str:
         """Why no node could take pods that it needs to start or, if it has these, more of its pods;
         "" if some node could."""
         if self.group.verdict not in ("unschedulable", "partly_placed"):
             return ""
         if not self.account.room.nodes:
-            return "There are no nodes."
+            return self._no_nodes()
         needed = max(1, self._missing())
         blocked = [each for each in self.places if each.is_refused or each.is_nowhere]
         others = sum(each.pods for each in self.places if each not in blocked)

@@ -18,10 +18,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from kai.api import times
+from kai.api import keys, times
 from kai.api.arguments import all_in_sentences, suggesting, wrong_type
+from kai.api.reading import labels_of
 from kai.engine import config as configuration
-from kai.engine import parameters
+from kai.engine import parameters, text
 from kai.engine.cluster import Cluster
 from kai.engine.config import ConfigSource
 from kai.engine.origin import Origin, PlanAfresh
@@ -127,6 +128,8 @@ class Scheduler:
         noted = cluster._warnings(nodes=lambda: (node for node, *_ in plan.nodes()))
         if self._params and not cluster._has_params(self._params):
             noted = (*noted, _OTHER_PARAMS)
+        if in_other_pools := _in_other_pools(cluster, len(plan.rejected)):
+            noted = (*noted, in_other_pools)
         elsewhere = cluster._pods_elsewhere()
         # Nothing else to plan, or a setting for KAI: these pods were expected in the plan.
         if elsewhere and (elsewhere.meant_for_kai or not cluster.counts["pod_groups"]):
@@ -273,6 +276,20 @@ class Scheduler:
         if self._policies:
             also += f", policies {', '.join(each.name for each in self._policies)}"
         return f"<kai.Scheduler, configuration {config}{also}>"
+
+
+def _in_other_pools(cluster: Cluster, rejected: int) -> str:
+    """A warning if all nodes are in node pools that the plan is not for; "" otherwise."""
+    if rejected or cluster.counts["nodes"] or not cluster.counts["pod_groups"]:
+        return ""
+    pools = {labels_of(node).get(keys.NODE_POOL_LABEL) for node in cluster._all("Node").values()}
+    names = sorted(map(str, filter(None, pools)))
+    if not names:
+        return ""
+    return (
+        f"all nodes are in other node pools ({text.listing(names)}, by their label "
+        f"{keys.NODE_POOL_LABEL}), so the plan has none: set partitionParams in schedulerParams"
+    )
 
 
 _OTHER_PARAMS = (

@@ -561,3 +561,21 @@ def test_a_group_with_all_its_pods_placed_has_no_rest() -> None:
 def test_memory_has_the_same_unit_everywhere() -> None:
     cluster = kai.Cluster().queue("a", memory_limit="4Gi").node("n1", gpus=1, memory="64Gi")
     assert " GB" not in why(cluster.pending("a/x", memory="6Gi"), "a/x")
+
+
+def test_nodes_that_were_left_out_are_named() -> None:
+    node = {"metadata": {"name": "n1"}, "status": {"allocatable": {"nvidia.com/gpu": "4"}}}
+    snapshot = kai.Cluster().queue("a").pending("a/job", gpus=1).to_snapshot()
+    snapshot["rawObjects"]["nodes"] = [node, node]
+    assert why(kai.Cluster.from_snapshot(snapshot), "a/job").splitlines()[1] == (
+        "  There are no nodes: Node n1 was left out of the plan: metadata.name: occurs 2 times, and "
+        "it is unknown which one is valid: all are left out."
+    )
+
+
+def test_a_warning_says_that_all_nodes_are_in_other_pools() -> None:
+    cluster = kai.Cluster().queue("a").pending("a/job", gpus=1)
+    cluster.node("n1", gpus=4, labels={"kai.scheduler/node-pool": "blue"})
+    [warning] = kai.Scheduler().plan(cluster).warnings
+    assert warning.startswith("all nodes are in other node pools (blue, by their label ")
+    assert kai.Scheduler().plan(cluster.node("n2", gpus=4)).warnings == ()
