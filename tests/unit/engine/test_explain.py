@@ -568,8 +568,8 @@ def test_nodes_that_were_left_out_are_named() -> None:
     snapshot = kai.Cluster().queue("a").pending("a/job", gpus=1).to_snapshot()
     snapshot["rawObjects"]["nodes"] = [node, node]
     assert why(kai.Cluster.from_snapshot(snapshot), "a/job").splitlines()[1] == (
-        "  There are no nodes: Node n1 was left out of the plan: metadata.name: occurs 2 times, and "
-        "it is unknown which one is valid: all are left out."
+        "  There are no nodes: Node n1 was left out of the plan: metadata.name: occurs 2 times, "
+        "and it is unknown which one is valid: all are left out."
     )
 
 
