@@ -832,9 +832,12 @@ class _Case:
         always = {cause["cause"] for each in self._known for cause in each.causes} - {"shortage"}
         rows = []
         for each in refusals:
+            phrase = _refusal_phrase(each)
+            if each["cause"] in always or not phrase:  # "": of the pod, before any node
+                continue
             # A node without any GPU is not short of free ones.
             nodes = each["nodes"] - (self._without_gpus if self._lacks_gpus([each]) else 0)
-            if each["cause"] not in always and nodes > 0 and (phrase := _refusal_phrase(each)):
+            if nodes > 0:
                 rows.append((phrase, nodes, ""))
         return rows
 
