@@ -189,7 +189,7 @@ def test_a_file_without_one_configuration_is_named(text: str, why: str) -> None:
 
 def test_a_plan_has_the_parameters_of_its_shard(tmp_path: Any, capsys: Any) -> None:
     cluster = kai.Cluster().queue("a").node("n1", gpus=1, labels={"kai.scheduler/node-pool": "b"})
-    cluster.pending("a/x", gpus=1).save(tmp_path / "c.zip")
+    cluster.node("n2").pending("a/x", gpus=1).save(tmp_path / "c.zip")
     shard = tmp_path / "shard.yaml"
     shard.write_text(SHARD)
     assert main(["plan", str(tmp_path / "c.zip"), "--config", str(shard), "--strict"]) == 0
