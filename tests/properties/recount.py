@@ -10,7 +10,7 @@ import generate
 
 import kai
 from kai.verify.evictions import ACTIVE_ALLOCATED
-from kai.verify.objects import GPU, World, spec_of
+from kai.verify.objects import GPU, PodView, World, spec_of
 from kai.verify.queues import path, queue_amounts
 
 Amounts = dict[str, Counter[str]]
@@ -47,8 +47,14 @@ def nodes_before(world: World) -> dict[str, str]:
     return {
         pod.key: pod.node
         for pod in world.pods.values()
-        if pod.status in ACTIVE_ALLOCATED and pod.group in world.groups
+        if pod.status in ACTIVE_ALLOCATED and pod.group in world.groups and is_counted(world, pod)
     }
+
+
+def is_counted(world: World, pod: PodView) -> bool:
+    """Pods of a sub-group that their group does not have count nowhere (spec 2 M9)."""
+    parts = {str(each["name"]) for each in spec_of(world.groups[pod.group]).get("subGroups") or ()}
+    return not pod.subgroup or pod.subgroup in parts
 
 
 def held_after(world: World, plan: kai.Plan) -> Amounts:
