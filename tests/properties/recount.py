@@ -54,7 +54,7 @@ def nodes_before(world: World) -> dict[str, str]:
 def is_counted(world: World, pod: PodView) -> bool:
     """Pods of a sub-group that their group does not have count nowhere (spec 2 M9)."""
     parts = {str(each["name"]) for each in spec_of(world.groups[pod.group]).get("subGroups") or ()}
-    return not pod.subgroup or pod.subgroup in parts
+    return pod.subgroup in (parts or {"default"})
 
 
 def held_after(world: World, plan: kai.Plan) -> Amounts:
