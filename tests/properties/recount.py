@@ -47,12 +47,12 @@ def nodes_before(world: World) -> dict[str, str]:
     return {
         pod.key: pod.node
         for pod in world.pods.values()
-        if pod.status in ACTIVE_ALLOCATED and pod.group in world.groups and is_counted(world, pod)
+        if pod.status in ACTIVE_ALLOCATED and pod.group in world.groups
     }
 
 
 def is_counted(world: World, pod: PodView) -> bool:
-    """Pods of a sub-group that their group does not have count nowhere (spec 2 M9)."""
+    """Queues do not count pods of a sub-group that their group does not have (spec 2 M9)."""
     parts = {str(each["name"]) for each in spec_of(world.groups[pod.group]).get("subGroups") or ()}
     return pod.subgroup in (parts or {"default"})
 
@@ -66,6 +66,8 @@ def held_with(world: World, nodes: dict[str, str]) -> Amounts:
     held: Amounts = {name: Counter() for name in world.queues}
     for key, node in nodes.items():
         pod = world.pods[key]
+        if not is_counted(world, pod):
+            continue
         for queue in path(world, spec_of(world.groups[pod.group]).get("queue") or ""):
             held[queue].update(queue_amounts(world, pod, node))
     return held
