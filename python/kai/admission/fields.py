@@ -14,10 +14,9 @@ from typing import Any
 from kai.admission import keys_of, misspelt
 from kai.admission.finding import Finding, Path, warning
 from kai.admission.pods import Pod
-from kai.admission.schema import is_kubernetes, kubernetes
-from kai.api import kinds
+from kai.admission.schema import is_kubernetes, kind_of_written, kubernetes
 from kai.api.nearest import did_you_mean
-from kai.api.reading import at, mapping, text
+from kai.api.reading import mapping
 
 Fields = Mapping[str, Any]
 """Names of fields with their own fields; None: the value is not checked."""
@@ -175,12 +174,9 @@ def of_manifest(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Fi
 
     Objects that come from an API server are not checked: newer servers know more fields.
     """
-    if at(manifest, "metadata", "resourceVersion"):
+    if (written_as := kind_of_written(manifest)) is None:
         return
-    kind, version = text(manifest.get("kind")), manifest.get("apiVersion")
-    group = kinds.known(kind).group
-    if isinstance(version, str) and kinds.group_of(version) != group:
-        return
+    kind, group = written_as
     if is_kubernetes(kind, group):
         yield from _typed(kind, manifest, kind, ())
         return

@@ -83,22 +83,29 @@ def kubernetes() -> Mapping[str, Mapping[str, Field]]:
     return _Types({name: rest for name, _, rest in (line.partition(" ") for line in lines)})
 
 
+def kind_of_written(manifest: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The kind and API group of a manifest that a user wrote; None for an object that comes from an
+    API server, which accepted it, and if its `apiVersion` is that of another group."""
+    if at(manifest, "metadata", "resourceVersion"):
+        return None
+    kind, version = text(manifest.get("kind")), manifest.get("apiVersion")
+    group = kinds.known(kind).group
+    return None if isinstance(version, str) and kinds.group_of(version) != group else (kind, group)
+
+
 def of_manifest(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Finding]:
     """What the API server refuses, by the schema of the kind, and in pods of other kinds.
 
     Objects that come from an API server were accepted by it. Settings that are merged into a
     manifest lack fields: fields that must be there are checked in whole manifests.
     """
-    if at(manifest, "metadata", "resourceVersion"):
+    if (written_as := kind_of_written(manifest)) is None:
         return
-    kind, version = text(manifest.get("kind")), manifest.get("apiVersion")
-    group = kinds.known(kind).group
-    if isinstance(version, str) and kinds.group_of(version) != group:
-        return
+    kind, group = written_as
     pods = list(pods)
     is_named = any(name in mapping(manifest.get("metadata")) for name in ("name", "generateName"))
     if is_kubernetes(kind, group):
-        is_whole = isinstance(version, str) and is_named and _has_images(pods)
+        is_whole = isinstance(manifest.get("apiVersion"), str) and is_named and _has_images(pods)
         yield from _Check(kind, is_whole=is_whole).object(manifest, kind, ())
         return
     if not group:

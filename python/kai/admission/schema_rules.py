@@ -58,18 +58,29 @@ def needs(where: Path, message: str, fix: str, edit: Edit | None = None) -> Find
 FORMATS: Mapping[str, Problem] = {
     **dict.fromkeys(
         (
-            *("Container.name", "EphemeralContainer.name", "Volume.name", "PodResourceClaim.name"),
-            *("DeviceRequest.name", "DeviceSubRequest.name", "Device.name"),
-            *("StatefulSetSpec.serviceName", "PodSpec.hostname"),
+            "Container.name",
+            "EphemeralContainer.name",
+            "Volume.name",
+            "PodResourceClaim.name",
+            "DeviceRequest.name",
+            "DeviceSubRequest.name",
+            "Device.name",
+            "StatefulSetSpec.serviceName",
+            "PodSpec.hostname",
         ),
         problem_of_label,
     ),
     **dict.fromkeys(
         (
-            *("PodSpec.priorityClassName", "PodSpec.nodeName", "PodSpec.runtimeClassName"),
-            *("PodSpec.serviceAccountName", "PersistentVolumeClaimSpec.storageClassName"),
-            *("PersistentVolumeSpec.storageClassName", "ExactDeviceRequest.deviceClassName"),
-            *("DeviceSubRequest.deviceClassName", "PodResourceClaim.resourceClaimName"),
+            "PodSpec.priorityClassName",
+            "PodSpec.nodeName",
+            "PodSpec.runtimeClassName",
+            "PodSpec.serviceAccountName",
+            "PersistentVolumeClaimSpec.storageClassName",
+            "PersistentVolumeSpec.storageClassName",
+            "ExactDeviceRequest.deviceClassName",
+            "DeviceSubRequest.deviceClassName",
+            "PodResourceClaim.resourceClaimName",
             "PodResourceClaim.resourceClaimTemplateName",
             "ResourceSliceSpec.nodeName",
         ),
@@ -77,10 +88,14 @@ FORMATS: Mapping[str, Problem] = {
     ),
     **dict.fromkeys(
         (
-            *("Toleration.key", "Taint.key", "NodeSelectorRequirement.key"),
-            *("LabelSelectorRequirement.key", "PodAffinityTerm.topologyKey"),
+            "Toleration.key",
+            "Taint.key",
+            "NodeSelectorRequirement.key",
+            "LabelSelectorRequirement.key",
+            "PodAffinityTerm.topologyKey",
             "StorageClass.provisioner",
-            *("PodSchedulingGate.name", "PodReadinessGate.conditionType"),
+            "PodSchedulingGate.name",
+            "PodReadinessGate.conditionType",
             "TopologySelectorLabelRequirement.key",
         ),
         problem_of_key,
@@ -440,8 +455,13 @@ _RULES: Mapping[str, tuple[Callable[[Mapping[str, Any], Path], Iterator[Finding]
 }
 WHOLE = frozenset(
     (
-        *("JobSpec", "DeploymentSpec", "ReplicaSetSpec", "StatefulSetSpec", "DaemonSetSpec"),
-        *("PersistentVolumeClaimSpec", "PersistentVolumeSpec"),
+        "JobSpec",
+        "DeploymentSpec",
+        "ReplicaSetSpec",
+        "StatefulSetSpec",
+        "DaemonSetSpec",
+        "PersistentVolumeClaimSpec",
+        "PersistentVolumeSpec",
     )
 )
 """Types whose rules are about missing fields, too: they are checked in whole manifests."""
