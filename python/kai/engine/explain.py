@@ -162,6 +162,13 @@ def why_rejected(found: Iterable[Rejected]) -> str:
     return "\n".join(visible(line) for head, problem in lines.items() for line in (head, *problem))
 
 
+def _left_out(rejected: Rejected, number: str = "") -> str:
+    """The same in one sentence. `number`: after the name."""
+    where = f"{rejected.field}: " if rejected.field else ""
+    why = tidy(rejected.message).rstrip(".")
+    return f"{rejected.kind} {rejected.name}{number} was left out of the plan: {where}{why}."
+
+
 # ---- finding the group ---------------------------------------------------------------------------
 
 
@@ -594,13 +601,8 @@ class _Case:
         left_out = [each for each in self.plan.rejected if each.kind == "Node"]
         if not left_out or self.in_short:
             return "There are no nodes."
-        first = left_out[0]
-        where = f"{first.field}: " if first.field else ""
         number = "" if len(left_out) == 1 else f", the first of {text.number(len(left_out))},"
-        return (
-            f"There are no nodes: Node {first.name}{number} was left out of the plan: "
-            f"{where}{first.message}."
-        )
+        return f"There are no nodes: {_left_out(left_out[0], number)}"
 
     def _nowhere(self) -> str:
         """Why no node could take pods that it needs to start or, if it has these, more of its pods;
@@ -740,9 +742,7 @@ class _Case:
     def _queue_does_not_exist(self, facts: Facts) -> str:
         for rejected in self.plan.rejected:
             if rejected.kind == "Queue" and rejected.name == facts["queue"]:
-                where = f"{rejected.field}: " if rejected.field else ""
-                why = tidy(rejected.message).rstrip(".")
-                return f"Queue {facts['queue']} was left out of the plan: {where}{why}."
+                return _left_out(rejected)
         close = difflib.get_close_matches(facts["queue"], self.plan.queues, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else "."
         return f"There is no queue {facts['queue']!r}{hint}"

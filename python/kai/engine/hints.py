@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kai.api import keys
-from kai.api.reading import at, mapping, objects
+from kai.api.reading import at, labels_of, mapping, objects
 from kai.engine import text
 from kai.engine.places import Facts, Places
 
@@ -30,24 +30,24 @@ def about_labels(places: Sequence[Places], cluster: Cluster | None) -> Iterable[
 
 def _gpu_memory(node: str, cluster: Cluster) -> str:
     label = keys.GPU_MEMORY_LABEL
-    labels = mapping(at(cluster._find("Node", node), "metadata", "labels"))
+    labels = labels_of(cluster._find("Node", node))
     if label not in labels:
         return f"Node {node} has no such label: requests for GPU memory need it, in MiB."
     return f"Node {node} has {label}={labels[label]}, which is not a number of MiB."
 
 
 def _near_keys(unmet: Iterable[Facts], cluster: Cluster) -> Iterable[str]:
-    for each in unmet:
-        if each["there"] or each["operator"] not in ("In", "Exists"):
-            continue
-        known = {
-            label
-            for node in cluster._all("Node").values()
-            for label in mapping(at(node, "metadata", "labels"))
-        }
-        close = difflib.get_close_matches(each["label"], known - {each["label"]}, n=1, cutoff=0.8)
-        if close and each["label"] not in known:
-            yield f"No node has the label {each['label']}; did you mean {close[0]}?"
+    wanted = [
+        each["label"]
+        for each in unmet
+        if not each["there"] and each["operator"] in ("In", "Exists")
+    ]
+    nodes = cluster._all("Node").values() if wanted else ()
+    known = {label for node in nodes for label in labels_of(node)}
+    for label in wanted:
+        close = difflib.get_close_matches(label, known, n=1, cutoff=0.8)
+        if close and label not in known:
+            yield f"No node has the label {label}; did you mean {close[0]}?"
 
 
 # ---- devices -------------------------------------------------------------------------------------

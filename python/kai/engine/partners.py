@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kai.api.owning import selects
-from kai.api.reading import at, mapping, objects
+from kai.api.reading import at, labels_of, mapping, objects
 from kai.engine import text
 from kai.engine.places import near
 
@@ -87,7 +87,7 @@ def _on_nodes(term: Manifest, own: str, others: Others) -> Iterable[tuple[str, s
     selector, namespaces = mapping(term.get("labelSelector")), _namespaces(term, own)
     for other, pod in sorted(others.pods.items()):
         node = at(pod, "spec", "nodeName")
-        if node and _namespace(pod) in namespaces and selects(selector, _labels(pod)):
+        if node and _namespace(pod) in namespaces and selects(selector, labels_of(pod)):
             yield other, str(node)
 
 
@@ -101,14 +101,14 @@ def _missing(term: Manifest, own: str, others: Others) -> str:
     pods, key = others.pods, str(term.get("topologyKey"))
     wanted = text.listing(_words(selector))
     if placed := list(_on_nodes(term, own, others)):
-        if any(key in _labels(others.nodes.get(node, {})) for _, node in placed):
+        if any(key in labels_of(others.nodes.get(node, {})) for _, node in placed):
             return ""
         first, node = placed[0]
         return (
             f"It must be near a pod with {wanted} (podAffinity), but the nodes of such pods do not "
             f"have the label {key}, its topologyKey: {first} on {node}."
         )
-    matching = {name: pod for name, pod in pods.items() if selects(selector, _labels(pod))}
+    matching = {name: pod for name, pod in pods.items() if selects(selector, labels_of(pod))}
     here = {name: pod for name, pod in matching.items() if _namespace(pod) in namespaces}
     if here:
         names = text.listing(sorted(here))
@@ -127,7 +127,7 @@ def _nearest(selector: Manifest, pods: Iterable[Manifest]) -> str:
     """What pods have instead of the first label that none of them has."""
     pods = list(pods)
     for label, value in mapping(selector.get("matchLabels")).items():
-        there = Counter(_labels(pod)[label] for pod in pods if label in _labels(pod))
+        there = Counter(labels_of(pod)[label] for pod in pods if label in labels_of(pod))
         if not there:
             return f"; no pod has the label {label}"
         if value in there:
@@ -155,10 +155,6 @@ def _words(selector: Manifest) -> Iterable[str]:
                 yield f"no label {label}"
             case _:
                 yield f"{label} other than {values}"
-
-
-def _labels(pod: Manifest) -> Manifest:
-    return mapping(at(pod, "metadata", "labels"))
 
 
 def _namespace(pod: Manifest) -> str:
