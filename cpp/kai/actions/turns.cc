@@ -96,7 +96,17 @@ WaitingRuns::WaitingRuns(const CycleView& cycle, PodGroupId apart) {
   const auto age = [&](std::span<const PodGroupId> run) {
     return cycle.cluster->pod_groups().creation_rank[run.front()];
   };
+  if (cycle.alone.valid()) KeepOnly(cycle.alone);
   if (!std::ranges::is_sorted(runs_, {}, age)) std::ranges::sort(runs_, {}, age);
+}
+
+void WaitingRuns::KeepOnly(PodGroupId group) {
+  std::vector<std::span<const PodGroupId>> kept;
+  for (const std::span<const PodGroupId> run : runs_) {
+    const auto found = std::ranges::find(run, group);
+    if (found != run.end()) kept.emplace_back(found, 1);
+  }
+  runs_ = std::move(kept);
 }
 
 const std::vector<std::span<const PodGroupId>>& ReadyRuns(const CycleView& cycle) {
@@ -105,12 +115,7 @@ const std::vector<std::span<const PodGroupId>>& ReadyRuns(const CycleView& cycle
   log.ready_at = cycle.statement->Mark();
   log.ready.clear();
   log.waiting = std::make_shared<const WaitingRuns>(cycle);
-  for (std::span<const PodGroupId> run : log.waiting->runs()) {
-    if (cycle.alone.valid()) {
-      const auto found = std::ranges::find(run, cycle.alone);
-      if (found == run.end()) continue;
-      run = std::span(found, 1);
-    }
+  for (const std::span<const PodGroupId> run : log.waiting->runs()) {
     if (cycle.MayRun(run.front()) && IsCandidate(*cycle.cluster, *cycle.order, run.front(), {}))
       log.ready.push_back(run);
   }

@@ -35,7 +35,7 @@ class WaitingRuns {
   // something.
   static constexpr size_t kFew = 64;
 
-  // Leaves out `apart`.
+  // Leaves out `apart`; of a cycle for one group alone, all others.
   explicit WaitingRuns(const CycleView& cycle, PodGroupId apart = PodGroupId());
   const std::vector<std::span<const PodGroupId>>& runs() const { return runs_; }
 
@@ -44,6 +44,7 @@ class WaitingRuns {
   // Adds `groups` without `others`; both are in order.
   void AddWithout(std::span<const PodGroupId> groups, std::span<const PodGroupId> others,
                   const IndexVector<PodGroupId, int64_t>& rank);
+  void KeepOnly(PodGroupId group);
 
   std::deque<std::vector<PodGroupId>> filtered_;  // runs with a group left out in the middle
 };
