@@ -176,6 +176,7 @@ def check(
     else:
         found = list(_workload(manifest, given, known, scheduler_name, queue_label_key))
         found += given.devices.check_place(manifest)
+        found += given.named.check(manifest, pods_in(manifest))
         found += _beside(manifest, given, known, scheduler_name, queue_label_key)
     found += admission.name_refusals(manifest)
     found += _refused_as_a_whole(manifest)

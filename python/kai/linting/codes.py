@@ -148,6 +148,7 @@ CODES = {
         "a ResourceClaim for GPUs that pods share has no label of the queue of these pods: they "
         "wait"
     ),
+    "device-class-unknown": "a claim names a DeviceClass that is not among the given ones",
     "pod-group-structure": (
         "subgroups of a PodGroup have the same name, an unknown parent, a cycle, or two kinds of "
         "minimum"
@@ -156,7 +157,14 @@ CODES = {
         "a subgroup of a PodGroup has no minimum or one of the wrong kind, or needs more subgroups "
         "than there are"
     ),
+    "sub-group-unknown": (
+        "a pod names no sub-group of its PodGroup, or one that does not exist or has no pods of "
+        "its own: it does not count"
+    ),
     "topology-alias": "an alias of a Topology occurs twice, or is also a label of a level",
+    "topology-unknown": (
+        "the Topology has no such level, or is not among the given ones: the pods wait"
+    ),
     "zenml-unknown-setting": (
         "ZenML stores the key and ignores it, such as node_selector instead of node_selectors"
     ),

@@ -14,6 +14,7 @@ from kai.api import defaults, keys, kinds
 from kai.api.nearest import did_you_mean
 from kai.api.reading import at, first_text, labels_of, objects, text
 from kai.linting.devices import UNKNOWN, Devices
+from kai.linting.named import Named, choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +22,14 @@ class Given:
     """devices: of the given nodes. polite: the priority classes with preemptionPolicy: Never.
     claims: the labels of the resource claims for GPUs, by "namespace/name". priorities: the values
     of the priority classes, also of those that `kai install` creates. has_classes: others are
-    given."""
+    given. named: what else the objects name."""
 
     devices: Devices = UNKNOWN
     polite: frozenset[str] = frozenset()
     claims: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     priorities: Mapping[str, int] = field(default_factory=lambda: defaults.PRIORITIES)
     has_classes: bool = False
+    named: Named = field(default_factory=Named)
 
     @staticmethod
     def of(manifests: Iterable[Mapping[str, Any]]) -> Given:
@@ -48,7 +50,14 @@ class Given:
             if each.get("kind") == "PriorityClass" and isinstance(value := each.get("value"), int)
         }
         known = {**defaults.PRIORITIES, **priorities}
-        return Given(Devices.of(manifests), frozenset(polite), claims, known, bool(priorities))
+        return Given(
+            Devices.of(manifests),
+            frozenset(polite),
+            claims,
+            known,
+            has_classes=bool(priorities),
+            named=Named.of(manifests),
+        )
 
     def check_claims(
         self, pod: Pod, namespace: str, queue: str, label_key: str
@@ -159,11 +168,7 @@ def _is_for_gpus(claim: Mapping[str, Any]) -> bool:
     return any(
         "gpu" in text(device.get("deviceClassName")).lower()
         for request in objects(at(claim, "spec", "devices", "requests"))
-        for device in (
-            request,
-            *objects([request.get("exactly")]),
-            *objects(request.get("firstAvailable")),
-        )
+        for device, _ in choices(request)
     )
 
 
