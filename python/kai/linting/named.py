@@ -130,10 +130,10 @@ _Level = tuple[str, Path, str, Path]  # a topology, its place, one of its levels
 def _constraints(manifest: Mapping[str, Any]) -> Iterator[_Level]:
     """Of a PodGroup and its sub-groups, or of annotations anywhere in a workload."""
     if manifest.get("kind") == "PodGroup" and kinds.row_of_manifest(manifest) is not None:
-        spec, where = at(manifest, "spec"), ("spec",)
-        yield from _of_group(spec, where)
+        spec = at(manifest, "spec")
+        yield from _of_group(spec, ("spec",))
         for index, each in enumerate(objects(at(spec, "subGroups"))):
-            yield from _of_group(each, (*where, "subGroups", index))
+            yield from _of_group(each, ("spec", "subGroups", index))
         return
     named = text(annotations_of(manifest).get(keys.TOPOLOGY_ANNOTATION))
     for written, where in _annotations(manifest, ()):
