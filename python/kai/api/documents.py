@@ -278,7 +278,7 @@ class _Builder:
 
     def _key(self, container: _Open, value: Any) -> str:
         if isinstance(value, (dict, list)):
-            self._note("a mapping has a key that is not a string")
+            self._note(_not_in_quotes(value) or "a mapping has a key that is not a string")
             return "?"
         if value is None or isinstance(value, bool):
             value = {None: "null", True: "true", False: "false"}[value]
@@ -303,6 +303,13 @@ class _Builder:
             return plain_scalar(text)
         self._note(f"Kubernetes does not support the tag {tag}")
         return text
+
+
+def _not_in_quotes(key: object) -> str:
+    """The problem of {{ name }} without quotes, which YAML reads as a mapping in a mapping."""
+    if not isinstance(key, dict) or len(key) != 1 or any(key.values()):
+        return ""
+    return f"{{{{ {next(iter(key))} }}}} is not in quotes, so YAML reads a mapping"
 
 
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))

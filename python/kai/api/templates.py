@@ -11,12 +11,13 @@ import re
 from kai.api import documents
 from kai.errors import InvalidInputError
 
-# Where YAML reads no text: at the beginning of a line, a value or an item.
-_GO = re.compile(
-    r"^(?:\s*(?:-\s+)*(?:[\w./\"'-]+:\s+)?)\{\{-?\s*(?:[.$\"(]|/\*|(?:if|else|end|range|with|define"
-    r"|include|template|block|toYaml|tpl|default|required|printf|quote|fail|lookup|int)\b)",
-    re.MULTILINE,
+_ACTION = (
+    r"\{\{-?\s*(?:[.$\"(]|/\*|(?:if|else|end|range|with|define"
+    r"|include|template|block|toYaml|tpl|default|required|printf|quote|fail|lookup|int)\b)"
 )
+# Where YAML reads no text: at the beginning of a line, a value or an item.
+_GO = re.compile(rf"(?:^\s*(?:-\s+)*|:\s+|[\[{{,]\s*){_ACTION}", re.MULTILINE)
+_IN_TEXT = re.compile(_ACTION)
 _JINJA = re.compile(r"^\s*(?:-\s+)*(?:[\w./-]+:\s+)?\{%[-+]?\s*\w+", re.MULTILINE)
 
 
@@ -45,6 +46,18 @@ def read_rendered(content: str, command: str) -> list[documents.Document]:
     if any(each.problem for each in read) and (engine := engine_of(content)):
         raise _unrendered(engine, command)
     return read
+
+
+def check_name(name: str, command: str) -> None:
+    """Raises UnrenderedError if Helm writes the name of an object, whose file is valid YAML.
+
+    >>> check_name("train-{{ .Release.Name }}", "kai plan")
+    Traceback (most recent call last):
+    kai.api.templates.UnrenderedError: this is a Helm template; render it first: helm template \
+CHART | kai plan -
+    """
+    if _IN_TEXT.search(name):
+        raise _unrendered("Helm", command)
 
 
 def _unrendered(engine: str, command: str) -> UnrenderedError:

@@ -158,7 +158,8 @@ def why_rejected(found: Iterable[Rejected]) -> str:
     for each in found:
         message = " ".join(each.message.split())
         problem = f"  {each.field}: {message}" if each.field else f"  {message}"
-        lines.setdefault(f"{each.kind} {each.name} was left out of the plan.", []).append(problem)
+        name = f"{each.kind} {each.name}".strip()
+        lines.setdefault(f"{name} was left out of the plan.", []).append(problem)
     return "\n".join(visible(line) for head, problem in lines.items() for line in (head, *problem))
 
 

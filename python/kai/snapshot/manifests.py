@@ -31,7 +31,7 @@ from kai.api import defaults, documents, keys, kinds
 from kai.api.nearest import did_you_mean
 from kai.api.owning import Owners
 from kai.api.reading import at, labels_of, mapping, objects, text
-from kai.api.templates import read_rendered
+from kai.api.templates import check_name, read_rendered
 from kai.engine.cluster import Rejected
 from kai.engine.text import listing
 from kai.grouping import (
@@ -242,9 +242,12 @@ class Manifests:
             return
         name = kinds.full_name(value, cluster_scoped=kind in kinds.CLUSTER_SCOPED)
         if document.problem:
-            self._reject(kind, name, "", f"{document.problem} ({place})")
+            is_named = isinstance(at(value, "metadata", "name"), str)
+            self._reject(kind, name if is_named else "", "", f"{document.problem} ({place})")
             return
         relevant = self._is_relevant(kind, name, value, place)
+        if relevant:
+            check_name(name, "kai plan")
         try:
             item = _Item(kind, {**value, "metadata": _metadata(kind, value)})
         except InvalidField as error:

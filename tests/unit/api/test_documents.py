@@ -70,6 +70,7 @@ def test_anchors_and_merge_keys_are_resolved() -> None:
     ("text", "problem"),
     [
         ("a: 1\na: 2", "the key 'a' is given twice"),
+        ("a: {{ name }}", "{{ name }} is not in quotes, so YAML reads a mapping"),
         ("? [a]\n: 1", "a mapping has a key that is not a string"),
         ("a: !secret b", "Kubernetes does not support the tag !secret"),
         ("<<: 1", "<< merges a value that is not a mapping"),

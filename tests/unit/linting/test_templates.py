@@ -51,6 +51,7 @@ def only(manifest: Any) -> Finding:
         POD.format(name="p") + "  {{- with .Values.affinity }}\n  affinity: {}\n  {{- end }}\n",
         "{{/* a comment */}}\n" + POD.format(name="p"),
         POD.format(name="p") + "---\n" + POD.format(name="{{ .Values.name }}"),
+        POD.format(name="p") + "  resources: {limits: {nvidia.com/gpu: {{ .Values.gpus }}}}\n",
     ],
 )
 def test_a_helm_template_is_rendered_first(content: str) -> None:
@@ -59,9 +60,10 @@ def test_a_helm_template_is_rendered_first(content: str) -> None:
     assert str(caught.value) == HELM
 
 
-def test_a_plan_reads_no_template_either() -> None:
+@pytest.mark.parametrize("name", ["{{ .Values.name }}", "train-{{ .Values.name }}"])
+def test_a_plan_reads_no_template_either(name: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
-        kai.load(POD.format(name="{{ .Values.name }}").encode())
+        kai.load(POD.format(name=name).encode())
     assert str(caught.value).endswith(HELM.replace("kai lint", "kai plan"))
 
 
@@ -92,6 +94,9 @@ def test_a_parameter_without_quotes_needs_them(
     file.write_text(POD.format(name="{{name}}"))
     assert main(["lint", str(file)]) == 1
     assert "write it in quotes: '{{name}}'" in capsys.readouterr().out
+    assert main(["plan", str(file)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Pod {{ name }} is not in quotes, so YAML reads a mapping" in out
 
 
 def test_templates_of_a_chart_are_skipped_with_a_note(
