@@ -12,7 +12,7 @@ from kai.cli.adding import flag
 from kai.cli.failures import ANSWER_IS_NO
 from kai.cli.fixing import costs_in, fix, write_html
 from kai.cli.output import Answer, Answers
-from kai.cli.what_if import WhatIf, compare, what_if_options
+from kai.cli.what_if import WhatIf, WithChanges, compare, what_if_options
 from kai.cli.work import PlanArguments, Warner, planning_options
 from kai.errors import NotFoundError
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "plan",
+    cls=WithChanges,
     epilog="""\b
 Examples:
   kai plan snapshot.zip                   a file from KAI's snapshot endpoint

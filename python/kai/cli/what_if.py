@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -212,6 +214,44 @@ def change_options(command: Command) -> Command:
 def what_if_options(command: Command) -> Command:
     """The same for a command that also submits manifests."""
     return _SUBMITTED(change_options(command))
+
+
+class WithChanges(click.Command):
+    """A command that refuses a second value after --what-if, --drain or --queue: it would be an
+    INPUT, and so part of the cluster as it is."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given = list(args)
+        left = super().parse_args(ctx, args)
+        inputs = ctx.params.get("inputs", ())
+        for option, value, more in _values_after(given):
+            is_cluster = option == "--what-if" and len(more) == len(inputs)
+            is_cluster &= not any(ctx.params.get(each) for each in _OF_LIVE)
+            is_file = option != "--what-if" and all(os.path.exists(each) for each in more)
+            if more and not (is_cluster or is_file):
+                again = " ".join(f"{option} {each}" for each in (value, *more))
+                message = f"{option} takes one value: write {again}"
+                if option == "--what-if":
+                    message += f"; if {more[0]} is part of the cluster, write it before {option}"
+                raise click.UsageError(message, ctx)
+        return left
+
+
+_OF_LIVE = ("live", "kubeconfig", "context")
+
+
+def _values_after(arguments: Sequence[str]) -> Iterator[tuple[str, str, list[str]]]:
+    """Each of these options with its value and the arguments between it and the next option."""
+    for index, argument in enumerate(arguments):
+        option, has_value, value = argument.partition("=")
+        if option in ("--what-if", "--drain", "--queue"):
+            rest = itertools.takewhile(_is_value, arguments[index + 1 :])
+            first, *more = [value, *rest] if has_value else [*rest] or [""]
+            yield option, first, more
+
+
+def _is_value(argument: str) -> bool:
+    return argument == "-" or not argument.startswith("-")
 
 
 def _times(given: Sequence[object]) -> str:

@@ -284,6 +284,32 @@ def test_manifests_of_two_files(run: Run, racks: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "given", [["--what-if", "a.yaml", "b.yaml"], ["--what-if=a.yaml", "b.yaml"]]
+)
+def test_a_second_file_after_what_if_is_no_part_of_the_cluster(
+    run: Run, racks: Path, given: list[str]
+) -> None:
+    done = run("plan", racks, *given)
+    assert done.status == 2
+    assert done.err.startswith(
+        "kai: --what-if takes one value: write --what-if a.yaml --what-if b.yaml; if b.yaml is part"
+        " of the cluster, write it before --what-if"
+    )
+
+
+def test_the_cluster_may_come_after_what_if(run: Run, racks: Path, tmp_path: Path) -> None:
+    done = run("plan", "--what-if", job(tmp_path, gpus=1), racks)
+    assert "vision/pg-new is placed" in done.out
+    assert run("plan", "--drain", "gpu-4", racks).status == 0
+
+
+def test_a_second_node_after_drain_is_no_file(run: Run, racks: Path) -> None:
+    done = run("plan", racks, "--drain", "gpu-1", "gpu-2")
+    assert done.status == 2
+    assert "--drain takes one value: write --drain gpu-1 --drain gpu-2" in done.err
+
+
+@pytest.mark.parametrize(
     ("given", "status", "message"),
     [
         (
