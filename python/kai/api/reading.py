@@ -45,6 +45,14 @@ def annotations_of(manifest: Any) -> Mapping[str, Any]:
     return mapping(at(manifest, "metadata", "annotations"))
 
 
+def controller_of(pod: Any) -> Mapping[str, Any] | None:
+    """The reference to the owner that controls the pod; None: it is bare."""
+    for reference in objects(at(pod, "metadata", "ownerReferences")):
+        if reference.get("controller") is True:
+            return reference
+    return None
+
+
 def node_of(pod: Any) -> str:
     """The node that a pod is on; "" if it waits or has ended."""
     has_ended = at(pod, "status", "phase") in ("Succeeded", "Failed")

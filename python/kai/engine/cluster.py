@@ -445,13 +445,21 @@ class Cluster:
             self._reader_rejected = (*self._reader_rejected, *rejected)
         return self
 
+    def _warn(self, warnings: Iterable[str]) -> Cluster:
+        """Records warnings of a reader, each once."""
+        with self._lock:
+            known = self._reader_warnings
+            self._reader_warnings = tuple(dict.fromkeys((*known, *warnings)))
+        return self
+
     # ---- changes -------------------------------------------------------------------------------
 
     def remove(self, *names: str, kind: str | None = None) -> Cluster:
         """Removes pod groups, pods, nodes or queues by name.
 
-        A pod group is removed with its pods; the pods of a removed node wait again, as after
-        `drain`. `kind` is needed for objects of other kinds, and for a name that several kinds use.
+        A pod group is removed with its pods; the pods of a removed node wait again or are removed,
+        as after `drain`. `kind` is needed for objects of other kinds, and for a name that several
+        kinds use.
 
         >>> import kai
         >>> cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=8).pending("a/x", pods=4, gpus=1)
@@ -548,7 +556,8 @@ class Cluster:
     def drain(self, *nodes: str) -> Cluster:
         """Drains nodes: they accept no new pods, and their pods wait again, without a node.
 
-        Pods that are being deleted, or that have ended, are removed.
+        Pods that are being deleted, that have ended, or that no controller creates again, are
+        removed. Pods of DaemonSets stay.
 
         >>> import kai
         >>> cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=8)
@@ -561,7 +570,7 @@ class Cluster:
         with self._lock:
             self._cordon(nodes, value=True)
             for node in nodes:
-                self._empty(node)
+                self._empty(node, is_stopped=False)
         return self
 
     def scale(self, group: str, pods: int, *, min_member: int | None = None) -> Cluster:
@@ -1105,19 +1114,21 @@ class Cluster:
                     self._put("Node", edits.cordoned(manifest, value))
         return self
 
-    def _empty(self, node: str) -> None:
-        """The pods of a node wait again; pods that are being deleted, or have ended, are
-        removed."""
+    def _empty(self, node: str, *, is_stopped: bool = True) -> None:
+        """The pods of a node wait again if they are created again; the others are removed.
+        `is_stopped`: also those of DaemonSets."""
         for name, request in [*self._all("BindRequest").items()]:
             if at(request, "spec", "selectedNode") == node:
                 self.delete("BindRequest", name)
         there = [
-            name for name, pod in self._all("Pod").items() if at(pod, "spec", "nodeName") == node
+            name
+            for name, pod in self._all("Pod").items()
+            if at(pod, "spec", "nodeName") == node and (is_stopped or not edits.stays(pod))
         ]
         self._release_claims(there)
         for name in there:
             pod = self._existing("Pod", name)
-            if _is_alive(pod):
+            if _is_alive(pod) and edits.is_created_again(pod):
                 self._put("Pod", edits.waiting(pod))
             else:
                 self.delete("Pod", name)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from kai.api import keys, times
-from kai.api.reading import at, mapping
+from kai.api.reading import annotations_of, at, controller_of, mapping
 from kai.api.reading import objects as objects_of
 from kai.engine import objects
 from kai.engine.objects import QueueOptions
@@ -61,6 +61,18 @@ def waiting(pod: Manifest) -> dict[str, Any]:
     changed["status"].pop("extendedResourceClaimStatus", None)
     changed["status"].pop("startTime", None)
     return changed
+
+
+def is_created_again(pod: Manifest) -> bool:
+    """Whether a controller creates the pod again, unless its annotation has another answer."""
+    movable = annotations_of(pod).get(keys.MOVABLE_ANNOTATION)
+    return movable == "true" or (movable != "false" and controller_of(pod) is not None)
+
+
+def stays(pod: Manifest) -> bool:
+    """Whether a drain leaves the pod on its node: that of a DaemonSet, or of the node itself."""
+    controller = controller_of(pod)
+    return controller is not None and controller.get("kind") in ("DaemonSet", "Node")
 
 
 def note_start(group: dict[str, Any], started_ns: int) -> None:

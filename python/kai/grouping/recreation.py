@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kai.api import keys, kinds
-from kai.api.reading import annotations_of, at, objects, text
+from kai.api.reading import annotations_of, at, controller_of, text
 
 __all__ = ["FIXED", "controller_of", "is_created_again", "says_if_movable"]
 
@@ -25,14 +25,6 @@ Manifest = Mapping[str, Any]
 
 FIXED = {keys.MOVABLE_ANNOTATION: "false"}
 """The annotation of a pod that is not created again although a controller owns it."""
-
-
-def controller_of(pod: Manifest) -> Manifest | None:
-    """The reference to the owner that controls the pod; None: it is bare."""
-    for reference in objects(at(pod, "metadata", "ownerReferences")):
-        if reference.get("controller") is True:
-            return reference
-    return None
 
 
 def says_if_movable(pod: Manifest) -> bool:

@@ -185,6 +185,30 @@ def test_the_pods_of_a_drained_node_are_pending() -> None:
     assert after == fresh(living)
 
 
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({}, "Pending"),
+        ({"ownerReferences": []}, None),
+        ({"annotations": {"pod-group-name": "x", "kai.scheduler/movable": "false"}}, None),
+        (
+            {"ownerReferences": [], "annotations": {"kai.scheduler/movable": "true"}},
+            "Pending",
+        ),
+        ({"ownerReferences": [{"kind": "DaemonSet", "name": "d", "controller": True}]}, "Running"),
+    ],
+)
+def test_only_pods_that_are_created_again_move_from_a_drained_node(
+    changes: dict[str, Any], state: str | None
+) -> None:
+    living = kai.Cluster(now=NOW).queue("a").nodes("n", 2, gpus=1)
+    living.running("a/x", gpus=1, node="n1")
+    [pod] = living.objects["pods"]
+    living.upsert({**pod, "kind": "Pod", "metadata": {**pod["metadata"], **changes}})
+    living.drain("n1")
+    assert [each["status"]["phase"] for each in living.objects["pods"]] == [state][: bool(state)]
+
+
 def test_pods_of_a_drained_node_lose_their_shared_gpu() -> None:
     shares = kai.Cluster(now=NOW).queue("a").nodes("n", 2, gpus=1)
     shares.running("a/x", pods=2, gpu_fraction=0.5, gpu_groups=["g"], node="n1").drain("n1")
