@@ -8,7 +8,7 @@ import functools
 import itertools
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ import click
 from kai.api import keys, quantities
 from kai.api.naming import naming
 from kai.api.nearest import check_known, did_you_mean
-from kai.api.reading import annotations_of
+from kai.api.reading import annotations_of, at, node_of
 from kai.cli.adding import Command, added
 from kai.cli.failures import ANSWER_IS_NO
 from kai.cli.output import Answer, Answers
@@ -66,11 +66,16 @@ class WhatIf:
     queues: tuple[str, ...]
 
     def __bool__(self) -> bool:
-        return bool(self.manifests or self.more or self.drain or self.queues)
+        return bool(self.manifests or self.changes)
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything changes beside the manifests."""
+        return bool(self.more or self.drain or self.queues)
 
     def check(self) -> None:
         """Raises click.UsageError if nothing changes."""
-        if self.manifests and not (any(self.manifests) or self.more or self.drain or self.queues):
+        if self.manifests and not (any(self.manifests) or self.changes):
             raise click.UsageError(
                 "--what-if needs a change: FILE (manifests to submit), --add-nodes, --drain or"
                 " --queue"
@@ -84,30 +89,33 @@ class WhatIf:
         more = [f"{count} more node{'s' * (count > 1)} like {like}" for count, like in self.more]
         return ", ".join((*more, *(f"{each} drained" for each in self.drain), *self.queues))
 
-    def apply(self, cluster: Cluster) -> tuple[Cluster, frozenset[str]]:
-        """The changed cluster, a copy, and the names of the pod groups that were submitted, also
-        those that the cluster had before. Raises NotFoundError for an unknown node or queue."""
+    def apply(self, cluster: Cluster) -> _Changed:
+        """Changes a copy of the cluster. Raises NotFoundError for an unknown node or queue."""
         changed = cluster.copy()
         for count, like in self.more:
             with naming("--like"):
                 changed.add_nodes(count, like=like)
         nodes = {each["metadata"]["name"]: each["metadata"] for each in cluster.objects["nodes"]}
         labels = {name: metadata.get("labels") or {} for name, metadata in nodes.items()}
+        running = {
+            name for name, pod in changed._all("Pod").items() if self.drain and _can_be_lost(pod)
+        }
         for each in self.drain:
             with naming(f"--drain {each}"):
                 changed.drain(*_matching(labels, each))
+        lost = tuple(sorted(running.difference(changed._all("Pod"))))
         for each in self.queues:
             with naming(f"--queue {each}"):
                 name, field, value = _queue_change(each)
                 changed.update_queue(name, **{field.option: value})
         if not any(self.manifests):
-            return changed, frozenset()
+            return _Changed(changed, frozenset(), lost)
         from kai.snapshot import load
 
         before = {kind: dict(changed._all(kind)) for kind in ("PodGroup", "Pod")}
         for file in filter(None, self.manifests):
             load(file, into=changed)
-        return changed, frozenset(_changed_groups(changed, before))
+        return _Changed(changed, frozenset(_changed_groups(changed, before)), lost)
 
     def nodes(self, pools: Sequence[NodePool]) -> tuple[NodePool, ...]:
         """The changed nodes of a workload. Raises NotFoundError for an unknown node."""
@@ -142,6 +150,16 @@ class WhatIf:
                     _check_queue(made, changed)
                 changed = with_changes("queue", changed, name, {field.member: made})
         return changed
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed:
+    """`submitted`: the pod groups of the manifests, also those that the cluster had before.
+    `lost`: the running pods that nothing creates again."""
+
+    cluster: Cluster
+    submitted: frozenset[str]
+    lost: tuple[str, ...]
 
 
 _SUBMITTED = click.option(
@@ -263,22 +281,28 @@ def compare(what: WhatIf, cluster: Cluster, plan: Plan, answers: Answers, warn: 
     or if the change makes groups wait, or lose pods, that did not before."""
     origin = plan._origin
     assert origin is not None
-    changed, submitted = what.apply(cluster)
-    after = patiently("planning", lambda: origin.afresh(None)(changed))
+    made = what.apply(cluster)
+    submitted, lost = made.submitted, made.lost
+    after = patiently("planning", lambda: origin.afresh(None)(made.cluster))
     waits = [name for name in after.pod_groups if name in submitted and not _starts(after, name)]
     known = {*plan.pod_groups, *waits}
     new = [*waits, *(name for name in after.pod_groups if name not in known)]
     diff = plan.diff(after)
     answered = frozenset(new)
-    worse = [name for name in _worse(diff, after) if name not in answered]
+    losing = {plan.situation.group_of_pod.get(name, "") for name in lost}
+    worse = [name for name in _worse(diff, after, losing) if name not in answered]
     left_out = [each for each in after.rejected if each not in plan.rejected]
     elsewhere = after.elsewhere.scheduler_of.keys() - plan.elsewhere.scheduler_of.keys()
     # Beside pods that are planned, pods of another scheduler may be meant for it.
-    if worse or waits or left_out or (elsewhere and not submitted):
+    if worse or waits or left_out or lost or (elsewhere and not submitted):
         warn.status = warn.status or ANSWER_IS_NO
-    said = after.elsewhere.sentences() if elsewhere else ()
+    said = [*(after.elsewhere.sentences() if elsewhere else ()), *_loss(lost)]
     warn.of((each for each in after.warnings if each not in (*plan.warnings, *said)), strict=False)
-    answers.write(_answer(plan, after, diff, new, worse, left_out, said))
+    found = _Found(plan, after, diff, new, worse, left_out, lost, said)
+    if what.manifests and not (submitted or what.changes):
+        named = ("standard input" if each == "-" else each for each in what.manifests if each)
+        found = dataclasses.replace(found, without=" and ".join(named))
+    answers.write(_answer(found))
 
 
 def _changed_groups(
@@ -368,13 +392,32 @@ def _starts(plan: Plan, name: str) -> bool:
     return starts_in(plan, name)
 
 
-def _worse(diff: PlanDiff, after: Plan) -> Iterator[str]:
-    """Groups with more waiting pods than before, or with pods that are evicted now."""
+def _worse(diff: PlanDiff, after: Plan, losing: Set[str]) -> Iterator[str]:
+    """Groups with more waiting pods than before, with pods that are evicted now, or in `losing`."""
     group_of = after.situation.group_of_pod
     # A group that loses some of its pods may run before and after, without a difference of its own.
     evicted = {group_of[each.name] for each in diff.pods if _evicts(each) and each.name in group_of}
     waiting = {each.name for each in diff.groups if each.waiting_after > each.waiting_before}
-    yield from sorted(evicted | waiting)
+    yield from sorted((evicted | waiting | losing) - {""})
+
+
+def _can_be_lost(pod: Mapping[str, Any]) -> bool:
+    """Whether it runs and is no pod that the binder makes for a shared GPU."""
+    is_reservation = at(pod, "metadata", "namespace") == keys.RESERVATION
+    is_leaving = bool(at(pod, "metadata", "deletionTimestamp"))
+    return not (is_reservation or is_leaving) and bool(node_of(pod))
+
+
+def _loss(pods: Sequence[str]) -> Iterator[str]:
+    from kai.engine import text
+
+    if pods:
+        one = len(pods) == 1
+        yield (
+            f"{text.count(len(pods), 'pod')} would be lost, because no controller creates"
+            f" {'it' if one else 'them'} again: {text.listing(list(pods), most=5)}. kubectl drain"
+            " refuses to delete bare pods without --force."
+        )
 
 
 def _evicts(change: Any) -> bool:
@@ -382,35 +425,47 @@ def _evicts(change: Any) -> bool:
     return kinds[1] == "evict" and kinds[0] != "evict"
 
 
-def _answer(
-    plan: Plan,
-    after: Plan,
-    diff: PlanDiff,
-    new: list[str],
-    worse: list[str],
-    left_out: list[Rejected],
-    elsewhere: Sequence[str],
-) -> Answer:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The difference, and what is in the answer beside it: `new` and `worse` pod groups, objects
+    that are left out, lost pods and sentences. `without`: the files, if they make no pods and
+    nothing else changes."""
+
+    plan: Plan
+    after: Plan
+    diff: PlanDiff
+    new: Sequence[str]
+    worse: Sequence[str]
+    left_out: Sequence[Rejected]
+    lost: Sequence[str]
+    said: Sequence[str]
+    without: str = ""
+
+
+def _answer(found: _Found) -> Answer:
+    plan, after, diff = found.plan, found.after, found.diff
+
     def first() -> Iterator[str]:
         from kai.engine.explain import why_rejected
 
-        yield from elsewhere
-        if left_out:
-            yield why_rejected(left_out)
-        for name in new:
+        yield from found.said
+        if found.left_out:
+            yield why_rejected(found.left_out)
+        for name in found.new:
             why = after.why(name)
             yield why.splitlines()[0] if after.pod_groups[name].verdict == "running" else why
-        if worse or not (new or left_out or elsewhere):
-            yield _summary(diff, worse)
+        if found.worse or not (found.new or found.left_out or found.said):
+            yield _summary(found)
 
     def data() -> Mapping[str, Any]:
-        submitted = [{**after.pod_groups[name].to_dict(), "name": name} for name in new]
+        submitted = [{**after.pod_groups[name].to_dict(), "name": name} for name in found.new]
         return {
             "input": plan.input,
             "now": plan.now_text,
             "submitted": submitted,
-            "left_out": [dataclasses.asdict(each) for each in left_out],
-            "worse": worse,
+            "left_out": [dataclasses.asdict(each) for each in found.left_out],
+            "lost": list(found.lost),
+            "worse": list(found.worse),
             "difference": diff.to_dict(),
         }
 
@@ -435,9 +490,12 @@ def _answer(
     )
 
 
-def _summary(diff: PlanDiff, worse: list[str]) -> str:
+def _summary(found: _Found) -> str:
     from kai.engine import text
 
+    diff, worse = found.diff, found.worse
+    if not diff and found.without:
+        return f"Nothing changes: no object in {found.without} makes new pods now."
     if not diff:
         return "Nothing changes: the next plan is the same."
     better = [each.name for each in diff.groups if each.waiting_after < each.waiting_before]

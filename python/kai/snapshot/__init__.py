@@ -215,6 +215,7 @@ def _add_manifests(manifests: Manifests, into: Cluster, now: datetime | str | No
             metadata = {"creationTimestamp": created, **manifest["metadata"]}
             into.upsert({**manifest, "kind": kind, "metadata": metadata})
     into._reject(rejected)
+    into._warn(manifests.warnings)
     into._search_for_lost_pods()
     return into
 

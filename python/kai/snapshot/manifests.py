@@ -18,7 +18,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -121,9 +121,13 @@ class Manifests:
         rejected = list(self._rejected)
         items = _without_duplicates(self._items, rejected)
         owners = Owners({item.key: item.manifest for item in (*self._bystanders, *items)})
-        self.warnings = list(
-            dict.fromkeys((*_warnings(items, self._scheduler), *_guesses(items, owners)))
-        )
+        there = {kind: list((beside or {}).get(listed, ())) for kind, listed in kinds.LISTS.items()}
+        classes = [*there["PriorityClass"], *defaults.priority_classes()]
+        names = {text(at(each, "metadata", "name")) for each in classes}
+        warnings = [*_warnings(items, self._scheduler, names), *_guesses(items, owners)]
+        if beside is not None:
+            warnings += _later(items, owners)
+        self.warnings = list(dict.fromkeys(warnings))
         if not self.files:
             self.warnings.append(f"there are no objects in {listing(self.empty_files, most=3)}")
         by_kind: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in kinds.LISTS}
@@ -141,7 +145,6 @@ class Manifests:
                 each for each in by_kind[kind] if not _noted(kind, each, refusals(each), rejected)
             ]
 
-        there = {kind: list((beside or {}).get(listed, ())) for kind, listed in kinds.LISTS.items()}
         given_queues = list(by_kind["Queue"])
         if beside is None:
             _add_missing(by_kind["Queue"], defaults.queues())
@@ -390,10 +393,9 @@ def _node(node: Mapping[str, Any]) -> dict[str, Any]:
     return {**node, "metadata": metadata, "status": status}
 
 
-def _warnings(items: list[_Item], scheduler: str) -> Iterator[str]:
-    """Warnings about unknown names in manifests."""
-    classes = {each["metadata"]["name"] for each in defaults.priority_classes()}
-    classes |= {item.key[2] for item in items if item.kind == "PriorityClass"}
+def _warnings(items: list[_Item], scheduler: str, classes: Set[str]) -> Iterator[str]:
+    """Warnings about unknown names in manifests. `classes`: the priority classes beside them."""
+    classes = classes | {item.key[2] for item in items if item.kind == "PriorityClass"}
     missing: dict[str, list[str]] = {}
     for item in sorted(items, key=lambda item: item.key):
         manifest = {**item.manifest, "kind": item.kind}
@@ -407,6 +409,18 @@ def _warnings(items: list[_Item], scheduler: str) -> Iterator[str]:
         where = listing(users, most=1)
         hint = did_you_mean(name, classes)
         yield f"there is no PriorityClass {name!r} in the input; it is used by {where}{hint}"
+
+
+def _later(items: list[_Item], owners: Owners) -> Iterator[str]:
+    """What makes pods, but not now."""
+    owning = _owning(items, owners)
+    for item in items:
+        if item.kind == "CronJob" and item.key not in owning:
+            yield (
+                f"CronJob {item.name} makes no pods now, but when it starts a Job: to plan the Job,"
+                f" print it with kubectl create job NAME --from=cronjob/{item.key[2]}"
+                " --dry-run=client -o yaml"
+            )
 
 
 def _pods_of_workloads(
