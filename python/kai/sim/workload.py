@@ -387,8 +387,10 @@ class Workload:
 
         If a trace does not say how many pods a job has, kai has cut its GPUs into pods that fit the
         nodes; they are cut again for these nodes. Worked: a job of 16 GPUs has 2 pods on nodes of 8
-        GPUs, and 4 pods on nodes of 4.
+        GPUs, and 4 pods on nodes of 4. Maintenance of nodes that are gone is left out.
         """
+        from kai.sim.windows import maintained  # it imports this module
+
         pools = tuple(nodes)
         jobs = self.jobs
         is_free = jobs.recorded_pods != FIXED
@@ -403,7 +405,8 @@ class Workload:
                     for name, column in columns.items()
                 }
             )
-        return replace(self, jobs=jobs, nodes=pools)
+        maintenance = maintained(self, pools)
+        return replace(self, jobs=jobs, nodes=pools, maintenance=maintenance)
 
     def __repr__(self) -> str:
         return f"<{self}>"

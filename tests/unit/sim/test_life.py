@@ -128,6 +128,33 @@ def test_nodes_are_selected_by_label_and_model() -> None:
 
 
 @pytest.mark.parametrize(
+    ("window", "pools", "left"),
+    [
+        (Maintenance("m", 0, 5, nodes=("n-2", "n-0")), (NodePool("n", 2),), ["n-0"]),
+        (Maintenance("m", 0, 5, nodes=("n-2", "n-0")), (NodePool("n", 1),), ["n"]),
+        (Maintenance("m", 0, 5, nodes=("n-2",)), (NodePool("n", 2),), []),
+        (Maintenance("m", 0, 5, nodes=("n",)), (NodePool("other"),), []),
+        (Maintenance("m", 0, 5, labels=(("zone", "east"),)), (NodePool("n", 2),), []),
+        (Maintenance("m", 0, 5), (NodePool("n", 2),), ["n-0", "n-1"]),
+    ],
+)
+def test_nodes_that_are_gone_need_no_maintenance(
+    window: Maintenance, pools: tuple[NodePool, ...], left: list[str]
+) -> None:
+    nodes = (NodePool("n", 3), NodePool("e", labels=(("zone", "east"),)))
+    given = replace(workload(Job("one", "a", 0, 30), nodes=nodes), maintenance=(window,))
+    timeline = simulate(given.on_nodes(pools), until_s=1)
+    assert sorted(name for _, name in happened(timeline, "cordoned")) == left
+
+
+def test_a_wrong_name_in_maintenance_is_still_an_error() -> None:
+    given = workload(Job("one", "a", 0, 10))
+    wrong = replace(given, maintenance=(Maintenance("m", 0, 5, nodes=("m",)),))
+    with pytest.raises(InvalidInputError, match="there is no node 'm'"):
+        simulate(wrong.on_nodes((NodePool("n", 2),)))
+
+
+@pytest.mark.parametrize(
     ("window", "message"),
     [
         (Maintenance("m", -1, 5), "at_s -1 is not a time"),
