@@ -416,6 +416,7 @@ yesterday,60.0,1,60.0,a
         ("jbos: {}\n", "a workload has no key 'jbos'; did you mean 'jobs'?"),
         ('{"kind": "List", "apiVersion": "v1", "items": []}', "is a file of Kubernetes objects"),
         ("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n", "kai simulate --remaining 8h"),
+        ("kind: Job\napiVersion: batch/v1\n---\nkind: Queue\n", "a file of Kubernetes objects"),
         ('{"jobs": [{"job_id": 1}], "meta": {}}', "looks like the output of sacct --json"),
         ("   JobID   User\n------- ------\n  1   ann\n", "looks like the output of sacct without"),
         ("1_[2-9%4]|ann|2026-01-05T10:00:00\n", "sacct without its header"),
@@ -431,6 +432,13 @@ def test_an_invalid_file_raises_one_sentence(tmp_path: Path, text: str, message:
         read(tmp_path, text)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_cluster_of_a_workload_is_no_file_of_manifests(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text("apiVersion: v1\nkind: Node\nmetadata: {name: a}\n")
+    with pytest.raises(InvalidInputError, match="write nodes and queues as in a workload file"):
+        traces.read_cluster(file)
 
 
 def test_a_missing_file_raises_one_sentence(tmp_path: Path) -> None:

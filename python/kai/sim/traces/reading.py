@@ -130,9 +130,7 @@ def _read(
     if kind in ("csv", *mapped.KNOWN):
         return workload_of(_mapped(kind, name, content, columns), choice)
     if kind == "yaml":
-        page = Page(name, content)
-        if format is None and unknown.is_no_workload(page.root):
-            raise _in_no_format(name, content)
+        page = _page(name, content, is_detected=format is None)
         return by_hand.of_page(
             page,
             nodes=choice.nodes,
@@ -142,6 +140,19 @@ def _read(
     beside = Path(path).parent
     trace = _trace(kind, name, content, choice, beside, queues_by, processors)
     return workload_of(trace, choice)
+
+
+def _page(name: str, content: str, *, is_detected: bool) -> Page:
+    """`is_detected`: the text may be no workload."""
+    try:
+        page = Page(name, content)
+    except InvalidInputError:
+        if is_detected and unknown.is_of_kubernetes(content):
+            raise _in_no_format(name, content) from None
+        raise
+    if is_detected and unknown.is_no_workload(page.root):
+        raise _in_no_format(name, content)
+    return page
 
 
 @in_a_sentence
@@ -173,6 +184,8 @@ def read_cluster(
         raise InvalidInputError(f"{name}: is a folder")
     if _header(content) >= _OPENB_NODES:
         return alibaba.openb_nodes(Table.of_csv(name, content)), None
+    if unknown.is_of_kubernetes(content):
+        raise InvalidInputError(f"{name}: {unknown.NODES_OF_KUBERNETES}")
     return by_hand.cluster_of_yaml(name, content)
 
 

@@ -12,9 +12,13 @@ from kai.sim.traces import sacct
 from kai.sim.traces.columns import separator_of
 from kai.sim.traces.page import KEYS
 
-__all__ = ["is_no_workload", "may_be_yaml", "sentence"]
+__all__ = ["NODES_OF_KUBERNETES", "is_no_workload", "is_of_kubernetes", "may_be_yaml", "sentence"]
 
 _HOW = "docs/howto/workloads.md"
+NODES_OF_KUBERNETES = (
+    "is a file of Kubernetes objects; write nodes and queues as in a workload file, such as"
+    " nodes: {a100: {count: 4, gpu: 8}} (docs/reference/workloads.md)"
+)
 _KEY = re.compile(r"""\s*(?:[-?]\s+)?["']?[A-Za-z_][^:,|;]*["']?\s*:(\s|$)""")
 _OF_A_WORKLOAD = re.compile(
     rf"(?m)^[\"']?(?:{'|'.join((*KEYS['workload'], 'apiVersion', 'kind'))})[\"']?\s*:"
@@ -53,7 +57,7 @@ def sentence(text: str, formats: Sequence[str]) -> str:
     lines = [line for line in text[:200_000].splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("#")]
     first = lines[0] if lines else ""
-    if _is_of_kubernetes(text):
+    if is_of_kubernetes(text):
         return (
             "is a file of Kubernetes objects: plan it with kai plan, or simulate it from its"
             " present state with kai simulate --remaining 8h (the run time of its pod groups)"
@@ -72,7 +76,8 @@ def sentence(text: str, formats: Sequence[str]) -> str:
     return f"is in no known format: {read} ({_HOW})"
 
 
-def _is_of_kubernetes(text: str) -> bool:
+def is_of_kubernetes(text: str) -> bool:
+    """Whether a text has manifests, or a List of them."""
     if text.lstrip().startswith("{"):
         try:
             value = json.loads(text)
