@@ -65,11 +65,18 @@ def suggesting(function: Callable[Parameters, Result]) -> Callable[Parameters, R
 
 
 class WrongTypeError(InvalidInputError, TypeError):
-    """An argument has another type than the one that its declaration names."""
+    """An argument has another type than the one that its declaration names.
+
+    `is_of_call`: the sentence names the function that was called, and is made by its declaration.
+    """
+
+    is_of_call = False
 
 
 class WrongTypeInClusterError(InvalidClusterError, TypeError):
     """The same in a method of `kai.Cluster`."""
+
+    is_of_call = False
 
 
 def wrong_type(sentence: str) -> TypeError:
@@ -100,7 +107,9 @@ def in_a_sentence(function: Callable[Parameters, Result]) -> Callable[Parameters
         try:
             return function(*args, **kwargs)
         except _FROM_INSIDE as error:
-            if isinstance(error, KaiError) or not (wrong := _wrong_type(function, args, kwargs)):
+            # A function that this one calls, with the same argument, has named itself.
+            is_sentence = isinstance(error, KaiError) and not getattr(error, "is_of_call", False)
+            if is_sentence or not (wrong := _wrong_type(function, args, kwargs)):
                 raise
             raise wrong from None
 
@@ -140,7 +149,9 @@ def _wrong_type(
                 in_cluster = plain.__qualname__.startswith("Cluster.")
                 error = WrongTypeInClusterError if in_cluster else WrongTypeError
                 advice = _advice_of(each, hints)
-                return error(f"{plain.__name__}(): {name} is {_briefly(each)}: {advice}")
+                made = error(f"{plain.__name__}(): {name} is {_briefly(each)}: {advice}")
+                made.is_of_call = True
+                return made
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,13 @@ import click
 from kai.cli.adding import flag, with_default
 from kai.cli.connecting import cluster_options, scheduler_options
 from kai.cli.failures import DONE
+from kai.cli.fixing import marked, write_html
 from kai.cli.output import Answer, Answers, output_options
 from kai.cli.work import as_kai_option, patiently, planning_options_in
 
 if TYPE_CHECKING:
     from kai.controllers.planning.options import PlanningOptions
-    from kai.engine.fixing.fixes import Fixes
+    from kai.engine.fixing.fixes import GroupPage
     from kai.errors import RefusedError
     from kai.live.explaining.pod_layers import PodReport
 
@@ -28,6 +30,7 @@ Examples:
   kai explain --live train-0 -n vision --context staging
   kai explain --live vision/train-0 --json | jq -r .explanation
   kai explain --live vision/train-0 --fix      and the smallest change that starts it
+  kai explain --live vision/train-0 --fix --html page.html
   kai explain --scheduler-url http://localhost:8082 vision/train-0
 \b
 The first sentence, for a pod whose queue has reached its limit:
@@ -63,13 +66,19 @@ For a pod group in a file, use: kai plan FILE --explain GROUP
     "with_fixes",
     help="Also find the smallest changes that start its pod group, each proven by a plan.",
 )
+@click.option(
+    "--html", metavar="FILE", help="With --fix: also write the reasons and the changes as a page."
+)
 @output_options
 @click.argument("pod", metavar="POD")
+@click.argument("more", nargs=-1, metavar="")
 def command(
     pod: str,
+    more: tuple[str, ...],
     form: str,
     live: bool,
     with_fixes: bool,
+    html: str | None,
     namespace: str | None,
     scheduler_url: str | None,
     scheduler_namespace: str,
@@ -91,6 +100,10 @@ def command(
     last plan, if the user may get the pod and the kubeconfig has a token. The
     exit status is 1 if the pod does not exist.
     """
+    if more:
+        raise click.UsageError(_too_many(pod, more))
+    if html is not None and not with_fixes:
+        raise click.UsageError("--html needs --fix")
     if not live and not scheduler_url and kubeconfig is None and context is None:
         raise click.UsageError(
             "name a cluster: --live for the current context; for files use 'kai plan FILE"
@@ -104,28 +117,40 @@ def command(
         raise click.UsageError("--fix needs the objects of the cluster: leave out --scheduler-url")
     chosen, answers = planning_options_in(options), Answers(form)
     answer = _explain(asked, chosen)
-    fixes = _fixes(asked, chosen) if with_fixes else None
+    page = _page(asked, chosen) if with_fixes else None
+    fixes = None if page is None else page.fixes
+    if html is not None and page is not None:
+        write_html(html, [page])
     if fixes is None or answers.for_people:
         answers.write(answer)
         if fixes is not None:
-            answers.page.verbatim(fixes.lines())
+            answers.fixes(fixes)
     else:
         answers.write(replace(answer, data=lambda: {**answer.data(), **fixes.to_dict()}))
     return DONE
 
 
-def _fixes(asked: _Asked, options: PlanningOptions) -> Fixes:
-    """Raises the errors of `read_once` and of `kai.Plan.fix`."""
-    from kai.cli.fixing import marked
+def _too_many(first: str, more: tuple[str, ...]) -> str:
+    """What to write instead of several arguments: a file and a pod, or a namespace and a pod."""
+    if len(more) == 1 and not os.path.exists(first) and not first.endswith((".yaml", ".zip")):
+        return f"write one POD: {first}/{more[0]}"
+    files = " ".join((first, *more[:-1]))
+    return (
+        f"kai explain reads a live cluster; for files write kai plan {files} --explain {more[-1]}"
+    )
+
+
+def _page(asked: _Asked, options: PlanningOptions) -> GroupPage:
+    """Raises the errors of `read_once` and of `kai.Plan.page`."""
     from kai.engine.scheduler import Scheduler
     from kai.live.connecting import read_once
 
-    def find() -> Fixes:
+    def find() -> GroupPage:
         cluster = read_once(
             kubeconfig=asked.kubeconfig, context=asked.context, options=options, objects=True
         )
-        found = Scheduler(options.config, as_kai=options.as_kai).plan(cluster).fix(asked.pod)
-        return marked(found, asked.kubeconfig, asked.context)
+        found = Scheduler(options.config, as_kai=options.as_kai).plan(cluster).page(asked.pod)
+        return replace(found, fixes=marked(found.fixes, asked.kubeconfig, asked.context))
 
     return patiently("trying changes", find)
 

@@ -37,7 +37,7 @@ def fix(
     if not found and not found.starts_already:
         warn.status = warn.status or ANSWER_IS_NO
     if answers.for_people:
-        answers.page.verbatim(found.lines())
+        answers.fixes(found)
     else:
         answers.explain("", {"input": plan.input, "now": plan.now_text, **found.to_dict()})
     return page

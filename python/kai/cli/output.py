@@ -15,6 +15,7 @@ from kai.cli.adding import Command, added, flag
 
 if TYPE_CHECKING:
     from kai.cli.show import Page
+    from kai.engine.fixing.fixes import Fixes
     from kai.engine.text import Table
 
 FORMS = ("text", "wide", "json", "yaml", "csv", "markdown")
@@ -146,10 +147,24 @@ class Answers:
             raise click.UsageError(
                 "-o csv and --explain exclude each other: an explanation is not a table"
             )
-        if self.for_people:
+        if self.form == "markdown":
+            from kai.engine import text
+
+            self._parts([text.prose_to_markdown(sentences)])
+        elif self.for_people:
             self.page.paragraph(sentences)
         else:
             self._data(Answer(str, tuple, lambda: data, tuple, ()))
+        self._written = True
+
+    def fixes(self, found: Fixes) -> None:
+        """Writes the changes that start a group, for people."""
+        from kai.engine.fixing.fixes import to_markdown
+
+        if self.form == "markdown":
+            self._parts([to_markdown(found)])
+        else:
+            self.page.verbatim(found.lines())
         self._written = True
 
     def _data(self, answer: Answer) -> None:
@@ -176,7 +191,10 @@ class Answers:
     def _markdown(self, answer: Answer) -> None:
         from kai.engine import text
 
-        head = [text.to_markdown(answer.heading(), ()), *answer.first()]
-        parts = [*head, text.to_markdown("", answer.tables()), *answer.notes()]
+        said, notes = (map(text.prose_to_markdown, each()) for each in (answer.first, answer.notes))
+        head = [text.to_markdown(answer.heading(), ()), *said]
+        self._parts([*head, text.to_markdown("", answer.tables()), *notes])
+
+    def _parts(self, parts: Iterable[str]) -> None:
         sys.stdout.write("\n" if self._written else "")
-        sys.stdout.write("\n\n".join(parts) + "\n")
+        sys.stdout.write("\n\n".join(filter(None, parts)) + "\n")

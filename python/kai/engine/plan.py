@@ -115,8 +115,7 @@ class Plan(Answer):
         from kai.engine.fixing.fixes import Fixes
         from kai.engine.fixing.search import fixes_of
 
-        if may is not None and not callable(may):
-            raise wrong_type(f"fix(): may is {may!r}: write a function of a right")
+        _check_may("fix", may)
         origin = self._origin
         if origin is None:
             raise InvalidInputError(
@@ -160,6 +159,7 @@ class Plan(Answer):
         """
         from kai.engine.fixing.fixes import GroupPage
 
+        _check_may("page", may)
         fixes = self.fix(name, most=most, costs=costs, may=may)
         about = f"Planned at {self.now_text}" + (f" from {self.input}." if self.input else ".")
         sentences = tuple(line.strip() for line in self.why(name).splitlines())
@@ -229,3 +229,8 @@ class Plan(Answer):
 
     def _repr_html_(self) -> str:
         return text.to_html(report.title(self), report.tables_of(self))
+
+
+def _check_may(function: str, may: object) -> None:
+    if may is not None and not callable(may):
+        raise wrong_type(f"{function}(): may is {may!r}: write a function of a right")

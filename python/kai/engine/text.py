@@ -452,6 +452,25 @@ def to_markdown(title: str, tables: Iterable[Table]) -> str:
     return "\n\n".join(parts)
 
 
+def prose_to_markdown(sentences: str) -> str:
+    """Sentences in Markdown, from a line each; those that are indented are a list.
+
+    >>> print(prose_to_markdown("a/x waits.\\n  No GPU is free.\\n  Queue b is full."))
+    a/x waits.
+    <BLANKLINE>
+    - No GPU is free.
+    - Queue b is full.
+    """
+    parts: list[str] = []
+    is_listed = False
+    for line in filter(None, sentences.split("\n")):
+        was_listed, is_listed = is_listed, line.startswith(" ")
+        if parts and not (was_listed and is_listed):
+            parts.append("")
+        parts.append(f"{'- ' if is_listed else ''}{_in_markdown(line.strip())}")
+    return "\n".join(parts)
+
+
 def _in_markdown(cell: str) -> str:
     """The cell with Markdown's special characters escaped."""
     text = visible(cell)

@@ -88,6 +88,8 @@ def _windows(given: Maintenance, workload: Workload, end_s: float) -> Iterator[W
 
 def maintained(workload: Workload, nodes: Sequence[NodePool]) -> tuple[Maintenance, ...]:
     """The maintenance of a workload on other nodes: nodes that are gone need none."""
+    if not workload.maintenance:
+        return ()  # a wrong number of nodes is found later, and their names are not counted here
     before, after = _by_name(workload.nodes), _by_name(nodes)
     # The only node of a pool has the plain name.
     new_names = {f"{pool.name}-0": pool.name for pool in nodes if pool.names() == [pool.name]}

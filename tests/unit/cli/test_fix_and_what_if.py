@@ -93,6 +93,17 @@ def test_the_reasons_and_the_fixes_of_a_group_are_one_page(
     assert all(f"<b>{change}</b>" in html for change in changes)
 
 
+def test_fixes_and_reasons_in_markdown(run: Run, racks: Path) -> None:
+    done = run("plan", racks, "--fix", "train", "-o", "markdown")
+    first, _, second, *_ = done.out.splitlines()
+    assert first.endswith("proven by a plan of the changed cluster:")
+    assert second.startswith("1. ")
+    assert "\n\n   - Then it is placed: 4 pods" in done.out
+    assert done.out.count("   ```\n") % 2 == 0
+    done = run("plan", racks, "--explain", "train", "-o", "markdown")
+    assert done.out.startswith("vision/train waits in queue vision.\n\n- ")
+
+
 def test_only_the_page_of_one_group_has_fixes(run: Run, racks: Path, tmp_path: Path) -> None:
     done = run("plan", racks, "--html", tmp_path / "page.html")
     assert done.status == 2

@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 from kai.api.arguments import WrongTypeError
+from kai.api.visible import visible
 from kai.engine import text
 from kai.engine.cluster import Cluster
 from kai.engine.fixing.changes import Change, Right
@@ -167,6 +168,23 @@ class Fixes(Sequence[Fix]):
             first, *rest = fix.lines()
             lines += [f"{place}. {first}", *(f" {line}" for line in rest)]
         return lines
+
+
+def to_markdown(fixes: Fixes) -> str:
+    """The same in Markdown: a numbered list, with the commands as code."""
+    if not fixes:
+        return text.prose_to_markdown("\n".join(fixes.lines()))
+    parts = [text.prose_to_markdown(fixes.lines()[0])]
+    for place, fix in enumerate(fixes, 1):
+        change, *effects = fix.lines()[: len(fix.lines()) - len(fix.how)]
+        lines = [*text.prose_to_markdown("\n".join((change, *effects))).splitlines()]
+        fence = "```"
+        if fix.how:
+            lines += ["", fence, *map(visible, fix.how), fence]
+        start = f"{place}. "
+        indented = (f"{' ' * len(start)}{line}" if line else "" for line in lines[1:])
+        parts.append("\n".join((f"{start}{lines[0]}", *indented)))
+    return "\n\n".join(parts)
 
 
 # ---- the page ------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from proven import plan_of
 
@@ -60,3 +62,13 @@ def test_names_are_no_html() -> None:
 def test_an_unknown_group_is_refused() -> None:
     with pytest.raises(kai.NotFoundError):
         waiting().page("a/old")
+
+
+def test_a_wrong_argument_names_the_function_that_was_called() -> None:
+    plan = kai.Scheduler().plan(kai.Cluster().queue("a").node("n", gpus=1).pending("a/x", gpus=2))
+    wrong: Any = None
+    with pytest.raises(TypeError, match=r"^page\(\): name is None: write a string$"):
+        plan.page(wrong)
+    wrong = 5
+    with pytest.raises(TypeError, match=r"^page\(\): may is 5: write a function of a right$"):
+        plan.page("a/x", may=wrong)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -184,6 +185,33 @@ def test_a_pod_of_that_name_in_another_namespace(cluster: FakeCluster, run: Run)
     status, _, err = run("-n", "speech", "p1")
     assert status == 1
     assert err == "kai: there is no pod 'speech/p1'; did you mean 'team/p1'?\n"
+
+
+def test_fixes_as_a_page(cluster: FakeCluster, run: Run, tmp_path: Path) -> None:
+    cluster.put(*small(), pod("wide", gpus=100))
+    page = tmp_path / "page.html"
+    status, out, _ = run("team/wide", "--fix", "--html", page)
+    assert status == 0
+    assert ", proven by a plan of the changed cluster:" in out
+    assert "<h2>What would start it</h2>" in page.read_text()
+    _, out, _ = run("team/wide", "--fix", "-o", "markdown")
+    assert "\n1. " in out
+    assert "\n   ```\n" in out
+    status, _, err = run("team/wide", "--html", page)
+    assert (status, err.partition(" (see")[0]) == (2, "kai: --html needs --fix")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["cluster.zip", "train"], "for files write kai plan cluster.zip --explain train"),
+        (["a.yaml", "b.yaml", "train"], "for files write kai plan a.yaml b.yaml --explain train"),
+        (["team", "p1"], "write one POD: team/p1"),
+    ],
+)
+def test_more_than_a_pod(given: list[str], message: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", *given]) == 2
+    assert message in capfd.readouterr().err
 
 
 def test_without_a_cluster_the_options_are_listed(capfd: pytest.CaptureFixture[str]) -> None:
