@@ -190,7 +190,7 @@ class Order(Sequence[Turn]):
             turn.group,
             text.number(turn.gpus),
             turn.queue,
-            f"{100 * queue.share_with_request:.0f} %" if queue else "",
+            _with_request(queue) if queue else "",
             str(turn.priority),
             age(turn.created, self._now),
             self._because(turn.place - 1, named=False),
@@ -205,8 +205,8 @@ class Order(Sequence[Turn]):
             " > ".join(each.name for each in turn.queues),
             " > ".join(_standing(each) for each in turn.queues),
             " > ".join(str(each.priority) for each in turn.queues),
-            " > ".join(f"{100 * each.share_with_request:.0f} %" for each in turn.queues),
-            " > ".join(f"{100 * each.share:.0f} %" for each in turn.queues),
+            " > ".join(map(_with_request, turn.queues)),
+            " > ".join(_percent(each.share) for each in turn.queues),
             priority,
             turn.minimum,
             age,
@@ -256,6 +256,15 @@ def _standing(queue: QueueTurn) -> str:
     if queue.over_fair_share:
         return "over fair share"
     return "within deserved" if queue.within_deserved else "within fair share"
+
+
+def _with_request(queue: QueueTurn) -> str:
+    """A queue without an allowance has no share of it: KAI counts what it uses a thousandfold."""
+    return "may have none" if queue.may_have_none else _percent(queue.share_with_request)
+
+
+def _percent(share: float) -> str:
+    return "over 1,000 %" if share > 10 else f"{100 * share:.0f} %"
 
 
 def age(created: datetime | None, now: datetime) -> str:
@@ -332,6 +341,11 @@ def _by_share(mine: _core._QueueStanding, other: _core._QueueStanding) -> str:
     if mine[4] != other[4]:
         return ""
     for has, others, when in ((mine[5], other[5], "with it, "), (mine[6], other[6], "")):
+        if has < others and mine[4]:
+            return (
+                f"queues {mine[0]} and {b} may use none of a requested resource; {when}{mine[0]}"
+                " uses less"
+            )
         if has < others:
             less, more = _percentages(has, others)
             return f"{when}{a} has {less} of its allowance; {b} has {more}"

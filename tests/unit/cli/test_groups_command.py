@@ -64,6 +64,17 @@ def test_json_equals_the_order_of_the_plan(run: Run, waiting: Path) -> None:
     )
 
 
+def test_a_queue_without_an_allowance_has_no_share_of_it(run: Run, tmp_path: Path) -> None:
+    cluster = kai.Cluster().queue("a").queue("b").queue("c", deserved_gpus=2).node("n", gpus=2)
+    cluster.running("c/all", gpus=2, node="n").pending("a/x", gpus=2).pending("b/y", gpus=4)
+    cluster.save(tmp_path / "c.zip")
+    done = run("groups", tmp_path / "c.zip", "--now", NOW)
+    assert done.out.count("may have none") == 2
+    assert "0000 %" not in done.out
+    assert "queues a and b may use none of a requested resource; with it, a uses less" in done.out
+    assert "0000 %" not in run("groups", tmp_path / "c.zip", "--wide").out
+
+
 def test_many_groups_are_counted_unless_wide(run: Run, tmp_path: Path) -> None:
     cluster = kai.Cluster().queue("a")
     for number in range(60):
