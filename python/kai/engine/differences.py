@@ -145,7 +145,8 @@ class PlanDiff:
             )
             for each in self.groups
         ]
-        queues = [_queue_row(each) for each in self.queues]
+        # Differences that are smaller than the digits that are shown would look like none.
+        queues = [row for row in map(_queue_row, self.queues) if row[2] != row[3]]
         return [
             _table("Pod groups", ("pod group", "before", "after", "pods that wait"), groups),
             _table(

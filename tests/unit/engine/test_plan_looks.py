@@ -270,6 +270,17 @@ def test_equal_plans_have_no_differences() -> None:
     assert str(made.diff(again)) == "no differences"
 
 
+def test_differences_smaller_than_the_digits_that_are_shown_have_no_row() -> None:
+    cluster = kai.Cluster().queue("a").queue("b").node("n", gpus=1, memory="4Ti")
+    cluster.pending("a/big", memory="3Ti")
+    before = kai.Scheduler().plan(cluster)
+    diff = before.diff(kai.Scheduler().plan(cluster.pending("a/small", memory="1Mi")))
+    assert ("a", "memory") in {(each.name, each.resource) for each in diff.queues}
+    shown = diff.tables()[2].rows
+    assert all(row[2] != row[3] for row in shown)
+    assert "memory" not in str(shown)
+
+
 def test_a_diff_has_groups_pods_and_queues() -> None:
     living = two_queues().pending("a/x", pods=2, gpus=1)
     before = plan(living)
