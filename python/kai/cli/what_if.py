@@ -282,27 +282,41 @@ def compare(what: WhatIf, cluster: Cluster, plan: Plan, answers: Answers, warn: 
     origin = plan._origin
     assert origin is not None
     made = what.apply(cluster)
-    submitted, lost = made.submitted, made.lost
     after = patiently("planning", lambda: origin.afresh(None)(made.cluster))
-    waits = [name for name in after.pod_groups if name in submitted and not _starts(after, name)]
-    known = {*plan.pod_groups, *waits}
-    new = [*waits, *(name for name in after.pod_groups if name not in known)]
-    diff = plan.diff(after)
-    answered = frozenset(new)
-    losing = {plan.situation.group_of_pod.get(name, "") for name in lost}
-    worse = [name for name in _worse(diff, after, losing) if name not in answered]
-    left_out = [each for each in after.rejected if each not in plan.rejected]
-    elsewhere = after.elsewhere.scheduler_of.keys() - plan.elsewhere.scheduler_of.keys()
-    # Beside pods that are planned, pods of another scheduler may be meant for it.
-    if worse or waits or left_out or lost or (elsewhere and not submitted):
-        warn.status = warn.status or ANSWER_IS_NO
-    said = [*(after.elsewhere.sentences() if elsewhere else ()), *_loss(lost)]
-    warn.of((each for each in after.warnings if each not in (*plan.warnings, *said)), strict=False)
-    found = _Found(plan, after, diff, new, worse, left_out, lost, said)
-    if what.manifests and not (submitted or what.changes):
+    waits = [
+        name for name in after.pod_groups if name in made.submitted and not _starts(after, name)
+    ]
+    found = _found(plan, after, made, waits)
+    if what.manifests and not (made.submitted or what.changes):
         named = ("standard input" if each == "-" else each for each in what.manifests if each)
         found = dataclasses.replace(found, without=" and ".join(named))
+    # Beside pods that are planned, pods of another scheduler may be meant for it.
+    is_no = found.worse or waits or found.left_out or found.lost
+    if is_no or (found.elsewhere and not made.submitted):
+        warn.status = warn.status or ANSWER_IS_NO
+    known = (*plan.warnings, *found.elsewhere)
+    warn.of((each for each in after.warnings if each not in known), strict=False)
     answers.write(_answer(found))
+
+
+def _found(plan: Plan, after: Plan, made: _Changed, waits: Sequence[str]) -> _Found:
+    """`waits`: the submitted groups that would wait; they come first."""
+    known = {*plan.pod_groups, *waits}
+    new = [*waits, *(name for name in after.pod_groups if name not in known)]
+    answered = frozenset(new)
+    diff = plan.diff(after)
+    losing = {plan.situation.group_of_pod.get(name, "") for name in made.lost}
+    elsewhere = after.elsewhere.scheduler_of.keys() - plan.elsewhere.scheduler_of.keys()
+    return _Found(
+        plan,
+        after,
+        diff,
+        new=new,
+        worse=[name for name in _worse(diff, after, losing) if name not in answered],
+        left_out=[each for each in after.rejected if each not in plan.rejected],
+        lost=made.lost,
+        elsewhere=tuple(after.elsewhere.sentences()) if elsewhere else (),
+    )
 
 
 def _changed_groups(
@@ -428,8 +442,8 @@ def _evicts(change: Any) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Found:
     """The difference, and what is in the answer beside it: `new` and `worse` pod groups, objects
-    that are left out, lost pods and sentences. `without`: the files, if they make no pods and
-    nothing else changes."""
+    that are left out, lost pods, and sentences about pods of another scheduler. `without`: the
+    files, if they make no pods and nothing else changes."""
 
     plan: Plan
     after: Plan
@@ -438,23 +452,24 @@ class _Found:
     worse: Sequence[str]
     left_out: Sequence[Rejected]
     lost: Sequence[str]
-    said: Sequence[str]
+    elsewhere: Sequence[str]
     without: str = ""
 
 
 def _answer(found: _Found) -> Answer:
     plan, after, diff = found.plan, found.after, found.diff
+    said = (*found.elsewhere, *_loss(found.lost))
 
     def first() -> Iterator[str]:
         from kai.engine.explain import why_rejected
 
-        yield from found.said
+        yield from said
         if found.left_out:
             yield why_rejected(found.left_out)
         for name in found.new:
             why = after.why(name)
             yield why.splitlines()[0] if after.pod_groups[name].verdict == "running" else why
-        if found.worse or not (found.new or found.left_out or found.said):
+        if found.worse or not (found.new or found.left_out or said):
             yield _summary(found)
 
     def data() -> Mapping[str, Any]:

@@ -122,14 +122,7 @@ class Manifests:
         items = _without_duplicates(self._items, rejected)
         owners = Owners({item.key: item.manifest for item in (*self._bystanders, *items)})
         there = {kind: list((beside or {}).get(listed, ())) for kind, listed in kinds.LISTS.items()}
-        classes = [*there["PriorityClass"], *defaults.priority_classes()]
-        names = {text(at(each, "metadata", "name")) for each in classes}
-        warnings = [*_warnings(items, self._scheduler, names), *_guesses(items, owners)]
-        if beside is not None:
-            warnings += _later(items, owners)
-        self.warnings = list(dict.fromkeys(warnings))
-        if not self.files:
-            self.warnings.append(f"there are no objects in {listing(self.empty_files, most=3)}")
+        self._warn(items, owners, there["PriorityClass"], is_added=beside is not None)
         by_kind: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in kinds.LISTS}
         for item in items:
             if item.kind in kinds.LISTS:
@@ -179,6 +172,25 @@ class Manifests:
             if manifests or kind in _ALWAYS
         }
         return {**self._params(), "rawObjects": lists}, sorted(rejected)
+
+    def _warn(
+        self,
+        items: list[_Item],
+        owners: Owners,
+        classes: list[Mapping[str, Any]],
+        *,
+        is_added: bool,
+    ) -> None:
+        """Sets the warnings. `classes`: the priority classes that the cluster has. `is_added`: the
+        objects are added to a cluster, and should make pods."""
+        every = [*classes, *defaults.priority_classes()]
+        names = {text(at(each, "metadata", "name")) for each in every}
+        warnings = [*_warnings(items, self._scheduler, names), *_guesses(items, owners)]
+        if is_added:
+            warnings += _later(items, owners)
+        self.warnings = list(dict.fromkeys(warnings))
+        if not self.files:
+            self.warnings.append(f"there are no objects in {listing(self.empty_files, most=3)}")
 
     def _params(self) -> dict[str, Any]:
         """The schedulerParams of the snapshot, unless all have their defaults."""

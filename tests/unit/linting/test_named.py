@@ -63,7 +63,7 @@ def waits(*objects: Manifest) -> bool:
 
 
 def only(*objects: Manifest) -> Finding:
-    """The finding about objects of which a pod waits in a plan."""
+    """The finding about objects that have a waiting pod in a plan."""
     assert waits(*objects)
     (found,) = lint([*CLUSTER, *objects])
     return found
