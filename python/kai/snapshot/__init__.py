@@ -113,7 +113,11 @@ def read(
     not a time.
     """
     sources = [source] if isinstance(source, (str, os.PathLike, bytes)) else list(source)
-    manifests = Manifests(scheduler=scheduler_name, queue_label=queue_label_key)
+    manifests = Manifests(
+        scheduler=scheduler_name,
+        queue_label=queue_label_key,
+        command="kai plan" if into is None else "kai plan INPUT --what-if",
+    )
     params = _params(scheduler_name, queue_label_key)
     named: dict[str, None] = {}  # the sources that manifests came from
     broken = False  # a manifest could not be read, so the cluster is incomplete

@@ -77,10 +77,12 @@ class Manifests:
         *,
         scheduler: str = keys.SCHEDULER_NAME,
         queue_label: str = keys.QUEUE_LABEL,
+        command: str = "kai plan",
     ) -> None:
         """`scheduler`: only pods with this schedulerName, or without one, get pod groups.
-        `queue_label`: the key of the label that names a queue."""
-        self._scheduler, self._queue_label = scheduler, queue_label
+        `queue_label`: the key of the label that names a queue. `command`: what reads the files, for
+        errors."""
+        self._scheduler, self._queue_label, self._command = scheduler, queue_label, command
         self._items: list[_Item] = []
         self._bystanders: list[_Item] = []  # objects of other kinds that may own pods
         self._rejected: list[Rejected] = []
@@ -97,7 +99,7 @@ class Manifests:
         """
         values = [
             (value, document)
-            for document in read_rendered(content, "kai plan")
+            for document in read_rendered(content, self._command)
             for value in _flatten(document.value)
         ]
         if not values and content.strip():
@@ -262,7 +264,7 @@ class Manifests:
             return
         relevant = self._is_relevant(kind, name, value, place)
         if relevant:
-            check_name(name, "kai plan")
+            check_name(name, self._command)
         try:
             item = _Item(kind, {**value, "metadata": _metadata(kind, value)})
         except InvalidField as error:
