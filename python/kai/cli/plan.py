@@ -200,7 +200,7 @@ def _check(
 
 
 def _explain(plan: Plan, name: str, answers: Answers, warn: Warner) -> None:
-    from kai.engine.explain import rejections
+    from kai.engine.left_out import rejections
 
     explanation = plan.why(name)
     if rejections(plan, name) or _is_elsewhere(plan, name):
@@ -245,7 +245,7 @@ def _save_trace(plans: list[tuple[str | None, Mapping[str, Phase]]], file: str) 
 def _explanation(plan: Plan, given: str, explanation: str) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from kai.engine.explain import rejections
+    from kai.engine.left_out import rejections
 
     about: dict[str, Any] = {"input": plan.input, "now": plan.now_text}
     if found := rejections(plan, given):

@@ -461,7 +461,7 @@ def _answer(found: _Found) -> Answer:
     said = (*found.elsewhere, *_loss(found.lost))
 
     def first() -> Iterator[str]:
-        from kai.engine.explain import why_rejected
+        from kai.engine.left_out import why_rejected
 
         yield from said
         if found.left_out:

@@ -16,11 +16,12 @@ from functools import cached_property
 from typing import Any
 
 from kai.api import keys, times
+from kai.api.reading import at
 from kai.api.visible import visible
 from kai.engine import hints, partners, text, turn
 from kai.engine.amounts import RESOURCE_NAMES, SIZES, amount, part
 from kai.engine.answer import Answer
-from kai.engine.cluster import Rejected
+from kai.engine.left_out import LeftOut
 from kai.engine.places import (
     OF_REFUSALS,
     Amounts,
@@ -33,6 +34,7 @@ from kai.engine.places import (
     short_of,
 )
 from kai.engine.situation import GroupFacts, exact, sum_of_smallest
+from kai.engine.text import tidy
 from kai.engine.values import GroupPlan, Reason
 from kai.errors import NotFoundError
 
@@ -70,13 +72,16 @@ def reasons_to_wait(plan: Answer) -> list[tuple[str, list[str]]]:
     situation = plan.situation
     rows: dict[str, list[str]] = {}
     each_alone: list[str] = []
+    left_out = {each.name for each in plan.rejected if each.kind == "PodGroup"}
     firsts = _cases(plan, [names[0] for names, _ in situation.waiting], in_short=True)
     for (names, spans_queues), case in zip(situation.waiting, firsts, strict=True):
         group, sentence = case.group, _in_short(case)
         if spans_queues:  # what its queue has says nothing about the others
             sentence = _without_end(sentence, _OF_A_QUEUE)
         of_queue = spans_queues and re.search(_whole(group.queue), sentence)
-        if len(names) > 1 and (of_queue or _is_of_its_own(sentence, group)):
+        # That a PodGroup was left out is no reason of the engine.
+        is_alone = _is_of_its_own(sentence, group) or not left_out.isdisjoint(names)
+        if len(names) > 1 and (of_queue or is_alone):
             each_alone += names
         else:
             rows.setdefault(sentence, []).extend(names)
@@ -98,7 +103,8 @@ def _in_short(case: _Case) -> str:
     sentence = sentences[0] if sentences else f"It {case.headline()}"
     if group.name not in sentence:
         return sentence
-    return re.sub(rf"(?:PodGroup )?{_whole(group.name)}", "the pod group", sentence)
+    short = re.sub(rf"(?:PodGroup )?{_whole(group.name)}", "the pod group", sentence)
+    return short[:1].upper() + short[1:]
 
 
 def _without_end(sentence: str, ends: Iterable[str]) -> str:
@@ -118,56 +124,6 @@ def _is_of_its_own(sentence: str, group: GroupPlan) -> bool:
     """Whether the sentence may differ between groups with the same reasons."""
     names = (group.name, *(reason.pod for reason in group.reasons if reason.pod))
     return any(name in sentence for name in names) or sentence in map(tidy, group.messages)
-
-
-# ---- what was left out ---------------------------------------------------------------------------
-
-
-def rejections(plan: Answer, name: str) -> list[Rejected]:
-    """Why the object of this name, or its pods, were left out of the plan.
-
-    Empty: the plan contains it, or there is no such object.
-    """
-    if not plan.rejected:
-        return []
-    groups = plan.situation.find_groups(name)
-    names = {name}
-    if len(groups) == 1:
-        [(_, facts)] = plan.situation.groups(groups)
-        if facts.pods:
-            return []
-        owners = (owner for owner, group in plan.situation.groups_of_owners if group == groups[0])
-        names |= {groups[0], *owners}
-    found = [each for each in plan.rejected if _is_of(each, names, of_pods=len(groups) == 1)]
-    return found or [each for each in plan.rejected if _is_of(each, names, of_pods=True)]
-
-
-def _is_of(rejected: Rejected, names: set[str], *, of_pods: bool) -> bool:
-    """Whether the object has one of these names, or is a pod of a workload with one, judged by its
-    name."""
-    for name in names if rejected.name else ():
-        own = rejected.name if "/" in name else rejected.name.partition("/")[2] or rejected.name
-        if own == name or (of_pods and rejected.kind == "Pod" and own.startswith(f"{name}-")):
-            return True
-    return False
-
-
-def why_rejected(found: Iterable[Rejected]) -> str:
-    """A sentence for each object, with its problems below."""
-    lines: dict[str, list[str]] = {}
-    for each in found:
-        message = " ".join(each.message.split())
-        problem = f"  {each.field}: {message}" if each.field else f"  {message}"
-        name = f"{each.kind} {each.name}".strip()
-        lines.setdefault(f"{name} was left out of the plan.", []).append(problem)
-    return "\n".join(visible(line) for head, problem in lines.items() for line in (head, *problem))
-
-
-def _left_out(rejected: Rejected, number: str = "") -> str:
-    """The same in one sentence. `number`: after the name."""
-    where = f"{rejected.field}: " if rejected.field else ""
-    why = tidy(rejected.message).rstrip(".")
-    return f"{rejected.kind} {rejected.name}{number} was left out of the plan: {where}{why}."
 
 
 # ---- finding the group ---------------------------------------------------------------------------
@@ -249,6 +205,10 @@ class Account:
         self.room = Room(
             plan.situation.capacity, plan.situation.free, leaving=plan.situation.leaving
         )
+
+    @cached_property
+    def left_out(self) -> LeftOut:
+        return LeftOut(self.plan.rejected)
 
     def has(self, queue: str) -> Fraction:
         """GPUs that a queue uses or is promised, without those of pods that are evicted."""
@@ -372,6 +332,8 @@ class _Case:
             kept = sum(sum(nodes.values()) for nodes in (running, bound, promised))
             rest = "; the rest waits" if kept < self.facts.pod_count else ""
             return f"has {pods}: {', '.join(parts)}{rest}."
+        if verdict == "not_ready" and self._own_left_out:
+            return "waits until its PodGroup is corrected."
         if verdict == "not_ready":
             return "waits until it has enough pods."
         if verdict == "invalid":
@@ -381,7 +343,7 @@ class _Case:
     def sentences(self) -> list[str]:
         """The reasons, most certain first; each sentence once."""
         if self.group.verdict not in _WAITING:
-            parts = (self._staleness(), self._evictions(), self._protection())
+            parts = (self._staleness(), self._evictions(), self._protection(), [self._own_left_out])
             return [found for part in parts for found in part if found]
         nowhere = self._nowhere()
         never = [nowhere] if nowhere else list(self._never())
@@ -391,11 +353,15 @@ class _Case:
             for each in self.group.reasons
             if each.code not in settled and not self._repeats_limit(each, never)
         ]
+        if self._own_left_out:  # its pods have no subgroups without it
+            reasons = [each for each in reasons if each.code not in _OF_ITS_POD_GROUP]
         # Without its delay it might evict what it waits for.
         reasons.sort(key=lambda reason: reason.code != "preemption_delay")
-        found = [self._partner(), *never, *map(self._sentence, reasons)]
+        found = [*self._left_out(), self._partner(), *never, *map(self._sentence, reasons)]
         if not any(found):
             found = [tidy(message) for message in self.group.messages]
+        if not self.in_short:
+            found += self._left_out_beside()
         if nowhere and not self.in_short:
             found += hints.about_labels(self.places, self.plan._objects)
         lacks_gpus = any(map(self._is_about_gpus, self.group.reasons))
@@ -406,6 +372,36 @@ class _Case:
             found += self._about_others(lacks_gpus=lacks_gpus)
         found += self._evictions()
         return list(dict.fromkeys(sentence for sentence in found if sentence))
+
+    @cached_property
+    def _own_left_out(self) -> str:
+        return self.account.left_out.sentence("PodGroup", self.group.name)
+
+    def _left_out(self) -> Iterable[str]:
+        """The objects that it needs and that were left out of the plan."""
+        left_out = self.account.left_out
+        yield self._own_left_out
+        for reason in self.group.reasons:
+            if reason.code == "queue_does_not_exist":
+                yield from left_out.queues(reason.facts["queue"], self.plan._objects)
+            if "topology" in reason.facts:
+                yield left_out.sentence("Topology", reason.facts["topology"])
+        for places in self.places:
+            if places.is_refused:
+                yield from left_out.needed_by(places.first, self.plan._objects)
+
+    def _left_out_beside(self) -> Iterable[str]:
+        """Objects that were left out and may matter: its pods, and its priority class."""
+        left_out, objects = self.account.left_out, self.plan._objects
+        if self.group.verdict == "not_ready" and not self._own_left_out:
+            owners = (
+                owner
+                for owner, group in self.situation.groups_of_owners
+                if group == self.group.name
+            )
+            yield from left_out.pods_of({self.group.name, *owners})
+        manifest = None if objects is None else objects._find("PodGroup", self.group.name)
+        yield left_out.sentence("PriorityClass", str(at(manifest, "spec", "priorityClassName")))
 
     def _is_about_gpus(self, reason: Reason) -> bool:
         """Whether nodes that have GPUs, or the best domain, have too few free ones."""
@@ -599,11 +595,10 @@ class _Case:
                 return
 
     def _no_nodes(self) -> str:
-        left_out = [each for each in self.plan.rejected if each.kind == "Node"]
+        left_out = self.account.left_out.first_of("Node")
         if not left_out or self.in_short:
             return "There are no nodes."
-        number = "" if len(left_out) == 1 else f", the first of {text.number(len(left_out))},"
-        return f"There are no nodes: {_left_out(left_out[0], number)}"
+        return f"There are no nodes: {left_out}"
 
     def _nowhere(self) -> str:
         """Why no node could take pods that it needs to start or, if it has these, more of its pods;
@@ -741,9 +736,8 @@ class _Case:
         return f"It needs {facts['feature']}, which kai does not have yet."
 
     def _queue_does_not_exist(self, facts: Facts) -> str:
-        for rejected in self.plan.rejected:
-            if rejected.kind == "Queue" and rejected.name == facts["queue"]:
-                return _left_out(rejected)
+        if ("Queue", facts["queue"]) in self.account.left_out:
+            return ""  # with what was left out
         close = difflib.get_close_matches(facts["queue"], self.plan.queues, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else "."
         return f"There is no queue {facts['queue']!r}{hint}"
@@ -1100,6 +1094,7 @@ _SENTENCES: dict[str, Callable[[_Case, Facts], str | None]] = {
 """A sentence for each code instead of KAI's; None: KAI's text is used, "": another sentence covers
 it."""
 
+_OF_ITS_POD_GROUP = frozenset(("subgroup_does_not_exist", "no_pods"))
 _SETTLED_BY_NEVER = frozenset(("gang_incomplete", "not_enough_gpus", "larger_than_any_node"))
 _SETTLED_BY_PLACES = _SETTLED_BY_NEVER | {"no_matching_node", "not_enough_resources"}
 
@@ -1123,7 +1118,3 @@ def _pods_on(nodes: Mapping[str, int]) -> str:
     total = text.count(sum(nodes.values()), "pod")
     return f"{total} on {where}" if nodes else total
 
-
-def tidy(message: str) -> str:
-    """KAI's text on one line, without a doubled full stop."""
-    return " ".join(message.split()).replace(" .", ".").replace("..", ".")

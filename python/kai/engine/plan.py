@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from kai.api.arguments import all_in_sentences, wrong_type
 from kai.engine import explain, report, text
 from kai.engine.answer import Answer
+from kai.engine.left_out import rejections, why_rejected
 from kai.engine.values import GroupPlan
 from kai.errors import InvalidInputError, NotFoundError
 
@@ -59,9 +60,8 @@ class Plan(Answer):
         and for a waiting pod of another scheduler, the result is the cause. Raises NotFoundError if
         no group, or several groups, match the name.
         """
-        found = explain.rejections(self, name)
-        if found:
-            return text.Sentences(explain.why_rejected(found))
+        if found := rejections(self, name):
+            return text.Sentences(why_rejected(found))
         try:
             return text.Sentences(explain.why(self, name))
         except NotFoundError:
@@ -125,8 +125,8 @@ class Plan(Answer):
             raise InvalidInputError(
                 "the cluster has changed since this plan: plan it again, and call fix of that plan"
             )
-        if left_out := explain.rejections(self, name):
-            return Fixes(name, (), 0, True, explain.why_rejected(left_out))
+        if left_out := rejections(self, name):
+            return Fixes(name, (), 0, True, why_rejected(left_out))
         try:
             group = explain.name_of_group(self, name)
         except NotFoundError:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from kai.api.arguments import all_in_sentences
-from kai.engine import explain, text
+from kai.engine import text
 from kai.engine.frames import needed
 from kai.engine.frozen import Frozen
+from kai.engine.left_out import LeftOut, rejections
 from kai.engine.values import ByName, MissingKey, plain
 from kai.errors import InvalidInputError, NotFoundError
 
@@ -329,12 +330,9 @@ def _find(plan: Answer, name: str) -> tuple[str, str, str | None]:
     if found:
         listed = text.listing(sorted(pod for pod, _, _ in found), most=5)
         raise NotFoundError(f"{name!r} is the name of {len(found)} pods: {listed}")
-    if rejected := explain.rejections(plan, name):
+    if rejected := rejections(plan, name):
         first = rejected[0]
-        where = f"{first.field}: " if first.field else ""
-        raise NotFoundError(
-            f"{first.kind} {first.name} was left out of the plan: {where}{first.message}"
-        )
+        raise NotFoundError(LeftOut(rejected).sentence(first.kind, first.name).rstrip("."))
     if of_group:
         raise NotFoundError(
             f"{name!r} is a pod group: name one of its pods, {text.listing(of_group)}"

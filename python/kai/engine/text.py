@@ -118,6 +118,15 @@ def listing_of(shown: Sequence[str], total: int) -> str:
     return f"{', '.join(shown)} and {number(more)} more" if more > 0 else ", ".join(shown)
 
 
+def tidy(message: str) -> str:
+    """KAI's text on one line, without a doubled full stop.
+
+    >>> tidy("pod a/x:\\n no claim ..")
+    'pod a/x: no claim.'
+    """
+    return " ".join(message.split()).replace(" .", ".").replace("..", ".")
+
+
 class Sentences(str):
     """A text of several lines that a notebook and IPython show as lines, and not as a literal.
 

@@ -17,6 +17,7 @@ from kai.engine.fixing.changes import Change, Right, changed, patch, put, with_s
 from kai.engine.fixing.ladders import Ladder, one, several
 from kai.engine.fixing.of_group import of_group
 from kai.engine.fixing.waiting import Waiting
+from kai.engine.left_out import LeftOut
 from kai.engine.situation import exact
 
 _RESOURCE = "queues.scheduling.run.ai"
@@ -107,10 +108,7 @@ def missing_queues(waiting: Waiting) -> Iterator[Ladder]:
     elif any(waiting.reasons("queue_does_not_exist")):
         for close in difflib.get_close_matches(name, leaves, n=1):
             yield one(_moved(waiting, close))
-        is_left_out = any(
-            each.kind == "Queue" and each.name == name for each in waiting.plan.rejected
-        )
-        if name and not is_left_out:
+        if name and ("Queue", name) not in LeftOut(waiting.plan.rejected):
             # An unlimited quota would take GPUs from all other queues.
             quotas = dict.fromkeys((0, math.ceil(waiting.requested)))
             parent = _usual_parent(parents)

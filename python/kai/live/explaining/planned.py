@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kai.engine.explain import MayName, why, why_rejected
+from kai.engine.explain import MayName, why
+from kai.engine.left_out import why_rejected
 from kai.engine.values import Evict, GroupPlan
 
 if TYPE_CHECKING:
