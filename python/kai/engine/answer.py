@@ -108,9 +108,10 @@ class Answer:
 
     @property
     def _objects(self) -> Cluster | None:
-        """The cluster that was planned; None if it has changed since, or for a pickled plan."""
+        """The cluster that was planned; None if its objects are not known: it has changed since, it
+        is live, or the plan was pickled."""
         origin = self._origin
-        if origin is None or origin.cluster._changes != origin.changes:
+        if origin is None or origin.cluster._is_live or origin.cluster._changes != origin.changes:
             return None
         return origin.cluster
 

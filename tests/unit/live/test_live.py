@@ -73,6 +73,16 @@ def test_a_live_cluster_changes_and_earlier_plans_do_not(cluster: FakeCluster) -
     assert cluster.writes == []
 
 
+def test_a_node_selector_is_explained_without_the_nodes_themselves(cluster: FakeCluster) -> None:
+    """A live cluster has no objects to find a similar label in; the explanation failed."""
+    lost = pod("lost")
+    lost["spec"]["nodeSelector"] = {"zone": "a"}
+    cluster.put(*small(), lost)
+    with kai.connect(kubeconfig=cluster.kubeconfig, context="fake") as live:
+        why = live.plan().why("team/lost")
+    assert why.splitlines()[1:] == ["  It can never start here: no node has zone=a."]
+
+
 def test_a_pod_waits_for_a_config_map_read_as_metadata(cluster: FakeCluster) -> None:
     def config_map(name: str) -> dict[str, Any]:
         return {"kind": "ConfigMap", "metadata": {"name": name, "namespace": "team"}}
