@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import Any
 
 from kai.api import keys, times
-from kai.api.reading import at
 from kai.api.visible import visible
 from kai.engine import hints, partners, text, turn
 from kai.engine.amounts import RESOURCE_NAMES, SIZES, amount, part
@@ -46,6 +45,7 @@ MayName = Callable[[str], bool]
 
 _NONE = Fraction(0)
 _MOST_HOLDERS = 3
+_MOST_CAUSES = 6
 _HAS_SHARE = "; its queue has its fair share."
 _WOULD_EXCEED = "; with it its queue would exceed its fair share."
 _OF_A_QUEUE = (_HAS_SHARE, _WOULD_EXCEED)
@@ -346,17 +346,9 @@ class _Case:
             parts = (self._staleness(), self._evictions(), self._protection(), [self._own_left_out])
             return [found for part in parts for found in part if found]
         nowhere = self._nowhere()
-        never = [nowhere] if nowhere else list(self._never())
-        settled = _SETTLED_BY_PLACES if nowhere else _SETTLED_BY_NEVER if never else ()
-        reasons = [
-            each
-            for each in self.group.reasons
-            if each.code not in settled and not self._repeats_limit(each, never)
-        ]
-        if self._own_left_out:  # its pods have no subgroups without it
-            reasons = [each for each in reasons if each.code not in _OF_ITS_POD_GROUP]
-        # Without its delay it might evict what it waits for.
-        reasons.sort(key=lambda reason: reason.code != "preemption_delay")
+        never = nowhere or list(self._never())
+        settled = _SETTLED_BY_PLACES if nowhere else _SETTLED_BY_NEVER if never else frozenset()
+        reasons = self._other_reasons(never, settled)
         found = [*self._left_out(), self._partner(), *never, *map(self._sentence, reasons)]
         if not any(found):
             found = [tidy(message) for message in self.group.messages]
@@ -372,6 +364,18 @@ class _Case:
             found += self._about_others(lacks_gpus=lacks_gpus)
         found += self._evictions()
         return list(dict.fromkeys(sentence for sentence in found if sentence))
+
+    def _other_reasons(self, never: list[str], settled: frozenset[str]) -> list[Reason]:
+        """The reasons that are not said otherwise. `settled`: codes that `never` explains."""
+        if self._own_left_out:  # its pods have no subgroups without it
+            settled |= _OF_ITS_POD_GROUP
+        reasons = [
+            each
+            for each in self.group.reasons
+            if each.code not in settled and not self._repeats_limit(each, never)
+        ]
+        # Without its delay it might evict what it waits for.
+        return sorted(reasons, key=lambda reason: reason.code != "preemption_delay")
 
     @cached_property
     def _own_left_out(self) -> str:
@@ -392,7 +396,7 @@ class _Case:
 
     def _left_out_beside(self) -> Iterable[str]:
         """Objects that were left out and may matter: its pods, and its priority class."""
-        left_out, objects = self.account.left_out, self.plan._objects
+        left_out = self.account.left_out
         if self.group.verdict == "not_ready" and not self._own_left_out:
             owners = (
                 owner
@@ -400,8 +404,7 @@ class _Case:
                 if group == self.group.name
             )
             yield from left_out.pods_of({self.group.name, *owners})
-        manifest = None if objects is None else objects._find("PodGroup", self.group.name)
-        yield left_out.sentence("PriorityClass", str(at(manifest, "spec", "priorityClassName")))
+        yield left_out.priority_of(self.group.name, self.plan._objects)
 
     def _is_about_gpus(self, reason: Reason) -> bool:
         """Whether nodes that have GPUs, or the best domain, have too few free ones."""
@@ -578,7 +581,6 @@ class _Case:
         needed = text.count(least, "GPU")
         if too_small := self._too_small_for_all(least):
             yield too_small
-            return
         for name in self.situation.path_to_root(self.group.queue):
             limit = self.plan.queues[name].gpu.limit if name in self.plan.queues else None
             if limit is not None and limit < least:
@@ -600,26 +602,32 @@ class _Case:
             return "There are no nodes."
         return f"There are no nodes: {left_out}"
 
-    def _nowhere(self) -> str:
-        """Why no node could take pods that it needs to start or, if it has these, more of its pods;
-        "" if some node could."""
+    def _nowhere(self) -> list[str]:
+        """Why no node could take pods that it needs to start or, if it has these, more of its pods,
+        in sentences; none if some node could."""
         if self.group.verdict not in ("unschedulable", "partly_placed"):
-            return ""
+            return []
         if not self.account.room.nodes:
-            return self._no_nodes()
+            return [self._no_nodes()]
         needed = max(1, self._missing())
         blocked = [each for each in self.places if each.is_refused or each.is_nowhere]
         others = sum(each.pods for each in self.places if each not in blocked)
         if not blocked or others >= needed:
-            return ""
-        first = next((each for each in blocked if each.is_refused), blocked[0])
-        if first.is_refused and not first.is_too_large:
-            return _as_sentence(tidy(first.message))
-        why = first.why_nowhere(shares_gpus=self.facts.sharer is not None)
-        if any(each.may_pass for each in blocked):
-            return f"No node can take {'it' if needed == 1 else 'its pods'} now: {why}."
+            return []
+        blocked.sort(key=lambda each: not each.is_refused)
+        now = any(each.may_pass for each in blocked)
         subject = "It" if self.group.verdict == "unschedulable" else "The rest"
-        return f"{subject} can never start here: {why}."
+        start = f"{subject} can never start here"
+        if now:
+            start = f"No node can take {'it' if needed == 1 else 'its pods'} now"
+        found = []
+        for each in blocked:
+            if each.is_refused and not each.is_too_large:
+                found.append(_as_sentence(tidy(each.message)))
+            if each.is_nowhere:
+                why, *besides = each.why_nowhere(shares_gpus=self.facts.sharer is not None)
+                found += [f"{start}: {why}.", *(_as_sentence(other) for other in besides)]
+        return list(dict.fromkeys(found))[:_MOST_CAUSES]
 
     def _too_small_for_all(self, least: Fraction) -> str:
         """Why the pods that must start together do not fit on the nodes that could take one of
@@ -1117,4 +1125,3 @@ def _pods_on(nodes: Mapping[str, int]) -> str:
         where = next(iter(nodes))
     total = text.count(sum(nodes.values()), "pod")
     return f"{total} on {where}" if nodes else total
-

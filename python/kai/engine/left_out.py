@@ -66,6 +66,13 @@ class LeftOut:
             queue = None if cluster is None else cluster._find("Queue", name)
             name = str(at(queue, "spec", "parentQueue"))
 
+    def priority_of(self, group: str, cluster: Cluster | None) -> str:
+        """Why the priority class of a pod group was left out; "" if it was not."""
+        if cluster is None or "PriorityClass" not in self._kinds:
+            return ""
+        priority = at(cluster._find("PodGroup", group), "spec", "priorityClassName")
+        return self.sentence("PriorityClass", str(priority))
+
     def needed_by(self, pod: str, cluster: Cluster | None) -> Iterator[str]:
         """Why objects were left out without which the pod, "namespace/name", cannot start."""
         manifest = None if cluster is None or not self._found else cluster._find("Pod", pod)
@@ -138,6 +145,7 @@ def requests_of(claim: Manifest | None) -> Iterator[Manifest]:
 
 
 # ---- a name that is not in the plan --------------------------------------------------------------
+
 
 def rejections(plan: Answer, name: str) -> list[Rejected]:
     """Why the object of this name, or its pods, were left out of the plan.

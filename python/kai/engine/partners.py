@@ -145,7 +145,7 @@ def _words(selector: Manifest) -> Iterable[str]:
         yield f"{label}={value}"
     for each in objects(selector.get("matchExpressions")):
         label = str(each.get("key"))
-        values = "|".join(map(str, each.get("values") or ()))
+        values = text.either([str(value) for value in each.get("values") or ()])
         match each.get("operator"):
             case "In":
                 yield f"{label}={values}"

@@ -122,11 +122,21 @@ class Places:
         """Only the states of nodes keep it off some of them."""
         return any(each.may_pass for each in self.obstacles)
 
-    def why_nowhere(self, *, shares_gpus: bool = False) -> str:
-        """One sentence, without a full stop: what all nodes lack, or what each of them lacks.
+    def why_nowhere(self, *, shares_gpus: bool = False) -> list[str]:
+        """Sentences without a full stop: what all nodes lack, and what each of them lacks besides.
         `shares_gpus`: the pod needs a part of each GPU that it requests."""
-        found = _too_large(self.obstacles, shares_gpus=shares_gpus)
-        return found or _label_of_no_node(self.obstacles) or self.excluded()
+        found = [
+            *_too_large(self.obstacles, shares_gpus=shares_gpus),
+            *_too_little_gpu_memory(self.obstacles),
+            *map(_no_node_has, _labels_of_no_node(self.obstacles)),
+        ]
+        if not found:
+            return [self.excluded()]
+        others = _without_what_all_lack(self.obstacles)
+        if all(each.causes for each in others):
+            rows = counted((each.phrase, each.nodes, each.first) for each in others)
+            found.append(f"each node also has another obstacle: {text.listing(rows, most=4)}")
+        return found
 
     def excluded(self) -> str:
         """ "2 nodes without zone=a, node n1 cordoned"."""
@@ -260,50 +270,89 @@ class Held:
     free: Fraction
 
 
-# ---- one fact for all nodes ----------------------------------------------------------------------
+# ---- facts for all nodes -------------------------------------------------------------------------
 
 
-def _too_large(obstacles: Sequence[Obstacles], *, shares_gpus: bool) -> str:
-    """One pod is larger than every node."""
-    shortages = [
-        {each["resource"]: each for each in row.causes if each["cause"] == "shortage"}
-        for row in obstacles
-    ]
-    for resource in shortages[0]:
-        if not all(resource in row for row in shortages):
-            continue
-        requested = shortages[0][resource]["requested"]
-        largest = max(row[resource]["largest"] for row in shortages)
+def _too_large(obstacles: Sequence[Obstacles], *, shares_gpus: bool) -> Iterable[str]:
+    """One pod requests more of a resource than any node has."""
+    for resource in _short_everywhere(obstacles):
+        shortages = [
+            each
+            for row in obstacles
+            for each in row.causes
+            if each["cause"] == "shortage" and each["resource"] == resource
+        ]
+        requested = shortages[0]["requested"]
+        largest = max(each["largest"] for each in shortages)
         wanted = amount(resource, requested)
         if resource == "gpu" and shares_gpus:
             wanted = "a part of a GPU" if requested == 1 else f"parts of {wanted}"
         if largest:
-            return f"one pod requests {wanted}, but the largest node has {part(resource, largest)}"
-        causes = (each["cause"] for row in obstacles for each in row.causes)
-        slices = " that is not split into MIG slices" if "mig_strategy_mixed" in causes else ""
-        return (
-            f"one pod requests {wanted}, but no node has any{slices if resource == 'gpu' else ''}"
-        )
-    memories = [
-        next((each for each in row.causes if each["cause"] == "gpu_memory"), None)
+            yield f"one pod requests {wanted}, but the largest node has {part(resource, largest)}"
+            continue
+        sliced = resource == "gpu" and _are_sliced(obstacles)
+        slices = " that is not split into MIG slices" if sliced else ""
+        yield f"one pod requests {wanted}, but no node has any{slices}"
+
+
+def _are_sliced(obstacles: Sequence[Obstacles]) -> bool:
+    return any(each["cause"] == "mig_strategy_mixed" for row in obstacles for each in row.causes)
+
+
+def _short_everywhere(obstacles: Sequence[Obstacles]) -> list[str]:
+    """The resources that all these nodes are too small in."""
+    short = [
+        [each["resource"] for each in row.causes if each["cause"] == "shortage"]
         for row in obstacles
     ]
-    if all(memories):
-        known = [each for each in memories if each is not None]
-        return (
-            f"it needs {known[0]['requested_mib']:,} MiB of one GPU, but the largest has "
-            f"{max(each['largest_mib'] for each in known):,} MiB"
+    return [resource for resource in short[0] if all(resource in row for row in short)]
+
+
+def _too_little_gpu_memory(obstacles: Sequence[Obstacles]) -> Iterable[str]:
+    memories = [each for row in obstacles for each in row.causes if each["cause"] == "gpu_memory"]
+    if _is_everywhere("gpu_memory", obstacles):
+        yield (
+            f"it needs {memories[0]['requested_mib']:,} MiB of one GPU, but the largest has "
+            f"{max(each['largest_mib'] for each in memories):,} MiB"
         )
-    return ""
 
 
-def _label_of_no_node(obstacles: Sequence[Obstacles]) -> str:
-    """A requirement of labels that no node meets."""
+def _is_everywhere(cause: str, obstacles: Sequence[Obstacles]) -> bool:
+    return all(any(each["cause"] == cause for each in row.causes) for row in obstacles)
+
+
+def _labels_of_no_node(obstacles: Sequence[Obstacles]) -> list[Facts]:
+    """The requirements of labels that no node meets."""
     unmet = [list(_unmet(row.causes)) for row in obstacles]
-    for each in unmet[0]:
-        if all(any(_is_same(each, other) for other in row) for row in unmet):
-            return _no_node_has(each)
-    return ""
+    return [
+        each
+        for each in unmet[0]
+        if all(any(_is_same(each, other) for other in row) for row in unmet)
+    ]
+
+
+def _without_what_all_lack(obstacles: Sequence[Obstacles]) -> list[Obstacles]:
+    """The nodes with their other causes."""
+    short, labels = _short_everywhere(obstacles), _labels_of_no_node(obstacles)
+    covered = {"gpu_memory"} if _is_everywhere("gpu_memory", obstacles) else set()
+    if "gpu" in short:
+        covered.add("mig_strategy_mixed")
+
+    def rest(causes: Sequence[Facts]) -> Iterable[Facts]:
+        for each in causes:
+            if each["cause"] == "node_affinity" and each["unmet"]:
+                unmet = [
+                    one for one in each["unmet"] if not any(_is_same(one, all_) for all_ in labels)
+                ]
+                if unmet:
+                    yield {**each, "unmet": unmet}
+            elif each["cause"] == "shortage":
+                if each["resource"] not in short:
+                    yield each
+            elif each["cause"] not in covered:
+                yield each
+
+    return [Obstacles(row.nodes, row.first, list(rest(row.causes))) for row in obstacles]
 
 
 def _unmet(causes: Sequence[Facts]) -> Iterable[Facts]:
@@ -318,11 +367,11 @@ def _is_same(one: Facts, other: Facts) -> bool:
 
 def _no_node_has(unmet: Facts) -> str:
     there = [each["value"] for each in unmet["there"]]
-    if unmet["operator"] not in ("In", "Exists"):
-        return f"every node is {_requirement(unmet)}"
     wanted = _wanted(unmet)
-    if not there:
-        return f"no node has {wanted if unmet['values'] else 'the label ' + unmet['label']}"
+    if unmet["operator"] in ("NotIn", "DoesNotExist"):
+        return f"every node has {wanted}"
+    if not there or unmet["operator"] not in ("In", "Exists"):
+        return f"no node has {wanted}"
     close = [each for value in unmet["values"] for each in near(value, there)]
     nodes = {each["value"]: each["nodes"] for each in unmet["there"]}
     if close:
@@ -407,25 +456,17 @@ def _small(resource: str, requested: float, largest: float) -> str:
 
 
 def _requirement(unmet: Facts) -> str:
-    label, values = unmet["label"], unmet["values"]
-    match unmet["operator"]:
-        case "In":
-            return f"without {_wanted(unmet)}"
-        case "Exists":
-            return f"without the label {label}"
-        case "DoesNotExist":
-            return f"with the label {label}"
-        case "NotIn":
-            return f"with {label}={'|'.join(values)}"
-        case operator:
-            bound = "above" if operator == "Gt" else "below"
-            return f"without {label} {bound} {'|'.join(values)}"
+    has = "with" if unmet["operator"] in ("NotIn", "DoesNotExist") else "without"
+    return f"{has} {_wanted(unmet)}"
 
 
 def _wanted(unmet: Facts) -> str:
-    if not unmet["values"]:
-        return f"the label {unmet['label']}"
-    return f"{unmet['label']}={'|'.join(unmet['values'])}"
+    """The label, with the values that it must, or must not, have."""
+    label, values = unmet["label"], text.either(unmet["values"])
+    if not values:
+        return f"the label {label}"
+    bound = {"Gt": f"{label} above ", "Lt": f"{label} below "}.get(unmet["operator"], f"{label}=")
+    return f"{bound}{values}"
 
 
 OF_REFUSALS = {

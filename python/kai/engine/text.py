@@ -108,6 +108,18 @@ def listing(names: Iterable[str], *, most: int = 3) -> str:
     return f"{shown} and {number(len(names) - most)} more" if len(names) > most else shown
 
 
+def either(values: Sequence[str], *, most: int = 3) -> str:
+    """The first values, and the number of the others.
+
+    >>> either(["a"]), either(["a", "b", "c"]), either("abcde")
+    ('a', 'a, b or c', 'a, b, c or 2 others')
+    """
+    shown = list(values[:most])
+    if (others := len(values) - most) > 0:
+        shown.append(count(others, "other"))
+    return f"{', '.join(shown[:-1])} or {shown[-1]}" if len(shown) > 1 else "".join(shown)
+
+
 def listing_of(shown: Sequence[str], total: int) -> str:
     """The same if only the first names are known.
 

@@ -1,4 +1,4 @@
-"""An answer about a pod group names the objects that it needs and that were left out of the plan."""
+"""An answer about a pod group names what it needs and what was left out of the plan."""
 
 from pathlib import Path
 
@@ -82,7 +82,10 @@ def test_pods_of_a_group_that_was_left_out_lack_no_subgroup(plan_of, name: str) 
 
 def test_pods_that_start_without_their_group_have_it_in_their_answer(plan_of) -> None:
     plan = plan_of(group("minMember: 2, minSubGroup: 1"), pod("train-0", metadata=IN_GROUP))
-    assert plan.why("train").splitlines() == ["a/train is placed: 1 pod on n1.", f"  {BOTH_ARE_SET}"]
+    assert plan.why("train").splitlines() == [
+        "a/train is placed: 1 pod on n1.",
+        f"  {BOTH_ARE_SET}",
+    ]
 
 
 def test_groups_of_one_reason_are_apart_if_one_was_left_out(plan_of) -> None:
@@ -123,7 +126,8 @@ def test_all_problems_of_an_object_are_in_one_sentence(plan_of) -> None:
         queue("vision", "parentQueue: 5, reclaimMinRuntime: 5x,"), pod("train", queue="vision")
     )
     [_, sentence] = plan.why("train").splitlines()
-    assert "spec.parentQueue: " in sentence and "; spec.reclaimMinRuntime: " in sentence
+    assert "spec.parentQueue: " in sentence
+    assert "; spec.reclaimMinRuntime: " in sentence
 
 
 CLAIM = """
@@ -142,7 +146,10 @@ VOLUME = """
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {{name: data, namespace: a}}
-spec: {{storageClassName: {of}, accessModes: [ReadWriteOnce], resources: {{requests: {{storage: 1}}}}}}
+spec:
+  storageClassName: {of}
+  accessModes: [ReadWriteOnce]
+  resources: {{requests: {{storage: 1}}}}
 """
 DISKS = """
 apiVersion: storage.k8s.io/v1
@@ -159,8 +166,7 @@ spec: {levels: 5}
 USES_CLAIM = "resourceClaims: [{name: gpu, resourceClaimName: gpus}],"
 USES_VOLUME = "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}],"
 IN_ONE_RACK = (
-    "annotations: {kai.scheduler/topology: racks, "
-    "kai.scheduler/topology-required-placement: rack}"
+    "annotations: {kai.scheduler/topology: racks, kai.scheduler/topology-required-placement: rack}"
 )
 
 
@@ -215,4 +221,6 @@ def test_a_part_of_a_group_that_was_left_out_is_not_the_group(plan_of) -> None:
     assert plan.why("a/x").splitlines()[-1] == (
         "  spec.subGroups of PodGroup a/x was left out of the plan: subgroup left already exists."
     )
-    assert why_rejected(plan.rejected).startswith("A part of PodGroup a/x was left out of the plan.")
+    assert why_rejected(plan.rejected).startswith(
+        "A part of PodGroup a/x was left out of the plan."
+    )

@@ -118,6 +118,80 @@ def test_gpus_that_are_split_into_slices_are_not_missing() -> None:
     ]
 
 
+def test_a_large_request_hides_no_selector() -> None:
+    """Only the CPUs were named; with fewer of them the pod still had no node."""
+    cluster = kai.Cluster().queue("q").node("n1", gpus=8, cpus=8, labels={"zone": "b"})
+    cluster.pending("q/p", gpus=1, cpus=16, node_selector={"zone": "a"})
+    assert why(cluster) == [
+        "  It can never start here: one pod requests 16 CPUs, but the largest node has 8.",
+        "  No node has zone=a; there is b (1).",
+    ]
+
+
+def test_a_large_request_hides_no_taint_and_no_other_resource() -> None:
+    cluster = kai.Cluster().queue("q")
+    cluster.node("n1", gpus=8, cpus=8, memory="8Gi", taints=["team=a:NoSchedule"])
+    cluster.node("n2", cpus=8, memory="8Gi")
+    cluster.pending("q/p", gpus=1, cpus=16, memory="16Gi")
+    assert why(cluster) == [
+        "  It can never start here: one pod requests 16 CPUs, but the largest node has 8.",
+        "  One pod requests 16 GiB of memory, but the largest node has 8 GiB.",
+        "  Each node also has another obstacle: node n1 with the taint team=a:NoSchedule, "
+        "node n2 without GPUs.",
+    ]
+
+
+def test_a_label_that_no_node_has_hides_no_taint() -> None:
+    cluster = kai.Cluster().queue("q").node("n1", gpus=8, taints=["team=a:NoSchedule"])
+    assert why(cluster.pending("q/p", gpus=1, node_selector={"zone": "a"})) == [
+        "  It can never start here: no node has zone=a.",
+        "  Each node also has another obstacle: node n1 with the taint team=a:NoSchedule.",
+    ]
+
+
+def test_what_refuses_a_pod_hides_no_selector() -> None:
+    """A cluster without DRA, and a label that no node has."""
+    cluster = kai.Cluster().queue("q").node("n1", gpus=8)
+    cluster.pending("q/p", gpus=1, node_selector={"zone": "a"}, pod_spec={"resourceClaims": CLAIM})
+    [claim, label] = why(cluster)
+    assert claim.startswith("  Pod q/p-0 cannot be scheduled, it references resource claims <gpu>")
+    assert label == "  It can never start here: no node has zone=a."
+
+
+CLAIM = [{"name": "gpu", "resourceClaimName": "gpus"}]
+
+
+def test_a_gang_that_is_too_large_hides_no_limit() -> None:
+    cluster = kai.Cluster().queue("q", gpu_limit=4).node("n1", gpus=8)
+    assert why(cluster.pending("q/p", gpus=8, pods=2, min_member=2)) == [
+        "  It can never start here: 2 pods that must start together need 16 GPUs, but the cluster "
+        "has 8.",
+        "  It can never start in this queue: it needs at least 16 GPUs, but the limit of queue q "
+        "is 4.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "sentence"),
+    [
+        ("NotIn", ["a"], "every node has zone=a."),
+        ("NotIn", ["a", "c"], "every node has zone=a or c."),
+        ("DoesNotExist", [], "every node has the label zone."),
+        ("Gt", ["5"], "no node has zone above 5."),
+        ("In", ["x", "y"], "no node has zone=x or y; there is a (1)."),
+        ("In", list("uvwxy"), "no node has zone=u, v, w or 2 others; there is a (1)."),
+    ],
+)
+def test_requirements_of_labels_are_sentences(
+    operator: str, values: list[str], sentence: str
+) -> None:
+    term = {"matchExpressions": [{"key": "zone", "operator": operator, "values": values}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    cluster = kai.Cluster().queue("q").node("n1", gpus=8, labels={"zone": "a"})
+    cluster.pending("q/p", gpus=1, pod_spec={"affinity": {"nodeAffinity": required}})
+    assert why(cluster) == [f"  It can never start here: {sentence}"]
+
+
 def test_of_several_protected_groups_the_first_end_is_given() -> None:
     cluster = kai.Cluster(now="2026-01-01T00:01:00Z").queue("q").node("n1", gpus=2)
     cluster.queue("b", deserved_gpus=0, spec={"reclaimMinRuntime": "10m"})
