@@ -201,9 +201,10 @@ def _check(
 
 def _explain(plan: Plan, name: str, answers: Answers, warn: Warner) -> None:
     from kai.engine.left_out import rejections
+    from kai.engine.not_planned import why_not_planned
 
     explanation = plan.why(name)
-    if rejections(plan, name) or _is_elsewhere(plan, name):
+    if rejections(plan, name) or why_not_planned(plan, name):
         warn.status = warn.status or ANSWER_IS_NO
     answers.explain(explanation, _explanation(plan, name, explanation))
 
@@ -246,11 +247,12 @@ def _explanation(plan: Plan, given: str, explanation: str) -> dict[str, Any]:
     from dataclasses import asdict
 
     from kai.engine.left_out import rejections
+    from kai.engine.not_planned import why_not_planned
 
     about: dict[str, Any] = {"input": plan.input, "now": plan.now_text}
     if found := rejections(plan, given):
         about["rejected"] = [asdict(each) for each in found]
-    elif not _is_elsewhere(plan, given):
+    elif not why_not_planned(plan, given):
         group = plan.find_group(given)
         about |= {"pod_group": group.name, **group.to_dict()}
     return {**about, "explanation": [line.strip() for line in explanation.splitlines()]}

@@ -121,6 +121,7 @@ class Cluster:
         self._compiled: _core.Cluster | None = None
         self._reader_rejected: tuple[Rejected, ...] = ()
         self._reader_warnings: tuple[str, ...] = ()
+        self._without_pods: Mapping[str, str] = {}  # "Job a/x": why plans have no pods of it
         self._lost: LostPods | None = LostPods()  # None: the input was not searched for them yet
         self._elsewhere: Elsewhere | None = Elsewhere({})  # None: the same
         self._missing = _Missing()
@@ -1450,7 +1451,7 @@ class _Group:
 
 _BESIDE_OBJECTS = (
     *("_name", "_now_ns", "_text_has_context", "_memory", "_lost", "_elsewhere", "_missing"),
-    *("_reader_rejected", "_reader_warnings"),
+    *("_reader_rejected", "_reader_warnings", "_without_pods"),
 )
 """The members of a cluster that copies and pickles take over beside its objects."""
 _NOW, _MEMORY = "now", "memory"  # members that we add to KAI's snapshot

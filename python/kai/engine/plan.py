@@ -25,6 +25,7 @@ from kai.api.arguments import all_in_sentences, wrong_type
 from kai.engine import explain, report, text
 from kai.engine.answer import Answer
 from kai.engine.left_out import rejections, why_rejected
+from kai.engine.not_planned import why_not_planned
 from kai.engine.values import GroupPlan
 from kai.errors import InvalidInputError, NotFoundError
 
@@ -57,15 +58,16 @@ class Plan(Answer):
 
         The name is "namespace/name" of the pod group, of its workload or of one of its pods; the
         namespace may be omitted if the name is unique. For an object that was left out of the plan,
-        and for a waiting pod of another scheduler, the result is the cause. Raises NotFoundError if
-        no group, or several groups, match the name.
+        a pod that has ended, a pod of another scheduler, and a workload without pods, such as a
+        suspended Job, the result is the cause. Raises NotFoundError if no group, or several groups,
+        match the name.
         """
         if found := rejections(self, name):
             return text.Sentences(why_rejected(found))
         try:
             return text.Sentences(explain.why(self, name))
         except NotFoundError:
-            if not_planned := self.elsewhere.of(name):
+            if not_planned := why_not_planned(self, name):
                 return text.Sentences(not_planned)
             raise
 
@@ -108,7 +110,7 @@ class Plan(Answer):
                    requests:
                      nvidia.com/gpu: 1
 
-        An object that was left out of the plan, and a pod of another scheduler, have no fix: the
+        An object that was left out of the plan, and one without a pod group, have no fix: the
         answer has the cause. Raises NotFoundError as `why`, and InvalidInputError for a plan that
         was pickled, for a cluster that changed after the plan, and for an unknown kind in `costs`.
         """
@@ -130,7 +132,7 @@ class Plan(Answer):
         try:
             group = explain.name_of_group(self, name)
         except NotFoundError:
-            if not_planned := self.elsewhere.of(name):
+            if not_planned := why_not_planned(self, name):
                 return Fixes(name, (), 0, True, not_planned)
             raise
         found = fixes_of(self, origin, group, most=most, costs=costs)

@@ -205,6 +205,7 @@ def _with_manifests(
     cluster = Cluster.from_snapshot(
         data, name=name, now=now, rejected=rejected, warnings=(*manifests.warnings, *skipped)
     )
+    cluster._without_pods = manifests.without_pods
     cluster._search_for_lost_pods()
     return cluster
 
@@ -220,6 +221,7 @@ def _add_manifests(manifests: Manifests, into: Cluster, now: datetime | str | No
             into.upsert({**manifest, "kind": kind, "metadata": metadata})
     into._reject(rejected)
     into._warn(manifests.warnings)
+    into._without_pods = {**into._without_pods, **manifests.without_pods}
     into._search_for_lost_pods()
     return into
 

@@ -89,6 +89,7 @@ class Manifests:
         self.files: list[str] = []
         self.empty_files: list[str] = []  # only Lists without items, and comments
         self.warnings: list[str] = []
+        self.without_pods: dict[str, str] = {}  # "Job a/x": why it gets no pods
         """Warnings about unknown names; filled by `to_snapshot`."""
 
     def add(self, file: str, content: str) -> bool:
@@ -145,7 +146,7 @@ class Manifests:
             _add_missing(by_kind["Queue"], defaults.queues())
             _add_missing(by_kind["PriorityClass"], defaults.priority_classes())
         by_kind["Node"] = [_node(node) for node in by_kind["Node"]]
-        made = _pods_of_workloads(items, owners, rejected, self._scheduler)
+        made, self.without_pods = _pods_of_workloads(items, owners, rejected, self._scheduler)
         sensible = _sensible(by_kind["Pod"], rejected, self._scheduler)
         pods = [_pod(pod, self._scheduler) for pod in (*sensible, *made)]
         known = self._possible_owners(items)
@@ -439,23 +440,31 @@ def _later(items: list[_Item], owners: Owners) -> Iterator[str]:
 
 def _pods_of_workloads(
     items: list[_Item], owners: Owners, rejected: list[Rejected], scheduler: str
-) -> list[dict[str, Any]]:
-    """Creates pods for the workloads that have none.
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Creates pods for the workloads that have none, and says why others get none, by "Job a/x".
 
     The files of a saved cluster contain workloads and their pods; those pods are kept.
     """
     owning = _owning(items, owners)
-    made = []
+    made, without = list[dict[str, Any]](), dict[str, str]()
     for item in items:
-        if item.key in owning:
-            continue
         makes_pods = kinds.known(item.kind).makes_pods
+        if item.kind == "CronJob":
+            without[f"CronJob {item.name}"] = "it creates Jobs later, at the times of its schedule"
+        if item.key in owning:
+            if makes_pods and (why := workloads.why_stopped(item.kind, item.manifest)):
+                without[f"{item.kind} {item.name}"] = why
+            continue
         if makes_pods is False:
             problem = f"kai does not create the pods of a {item.kind}; add the pods themselves"
             rejected.append(Rejected(item.kind, item.name, "kind", problem))
         elif makes_pods and not _refused(item.kind, item.manifest, rejected, scheduler):
             try:
-                made += workloads.pods_of(item.kind, item.manifest)
+                pods = workloads.pods_of(item.kind, item.manifest)
+                made += pods
+                if not pods:
+                    why = workloads.why_without_pods(item.kind, item.manifest)
+                    without[f"{item.kind} {item.name}"] = why
             except InvalidField as error:
                 rejected.append(Rejected(item.kind, item.name, error.field, error.message))
     taken = {item.key for item in items if item.kind == "Pod"}
@@ -468,7 +477,7 @@ def _pods_of_workloads(
             rejected.append(Rejected("Pod", kinds.full_name(pod), "metadata.name", problem))
         else:
             kept.append(pod)
-    return kept
+    return kept, without
 
 
 def _owning(items: list[_Item], owners: Owners) -> set[Key]:

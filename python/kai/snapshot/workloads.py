@@ -107,6 +107,32 @@ def _of_replicas(kind: str, workload: Mapping[str, Any]) -> Iterator[_Planned]:
         yield _Planned(name, template, _given_labels(kind, owner, name, index, spec))
 
 
+def why_stopped(kind: str, workload: Mapping[str, Any]) -> str:
+    """That the workload is suspended or has ended, without a full stop; "" if it has not."""
+    spec = mapping(workload.get("spec"))
+    field = "spec.suspend"
+    if kind == "PyTorchJob":
+        spec, field = mapping(spec.get("runPolicy")), "spec.runPolicy.suspend"
+    if spec.get("suspend") is True:
+        return f"{field} is true"
+    for condition in ("Complete", "Succeeded", "Failed", "Suspended"):
+        if _is_over(workload, condition):
+            return f"its condition {condition} is True"
+    return ""
+
+
+def why_without_pods(kind: str, workload: Mapping[str, Any]) -> str:
+    """Why `pods_of` has no pods for this workload, without a full stop."""
+    if why := why_stopped(kind, workload):
+        return why
+    if kind == "PyTorchJob":
+        return "no role has replicas"
+    if kind != "Job":
+        return "spec.replicas is 0"
+    is_none = at(workload, "spec", "parallelism") == 0
+    return "spec.parallelism is 0" if is_none else "all its completions have succeeded"
+
+
 def _number_of_pods(kind: str, workload: Mapping[str, Any], spec: Mapping[str, Any]) -> int:
     if kind != "Job":
         return whole(spec, "replicas", 1, "spec.replicas")
