@@ -5,11 +5,13 @@
 //   for (const PodId pod : pods) requested += cluster.ClassOf(pod).gate_requested;
 //   CheckLimit(shares.table(), queue, requested).fits()
 //
-// Invariants: equality passes; a resource that is not requested is not checked; an answer contains
-// the lowest queue on the path up that refuses, and the first refused resource of it. Cost:
-// O(depth). Threads: pure functions, thread-safe.
+// Invariants: equality passes; a resource that is not requested is not checked; the answer of a
+// check contains the lowest queue on the path up that refuses, and the first refused resource of
+// it. Cost: O(depth). Threads: pure functions, thread-safe.
 #ifndef KAI_FAIRSHARE_CAPACITY_H_
 #define KAI_FAIRSHARE_CAPACITY_H_
+
+#include <vector>
 
 #include "kai/fairshare/share.h"
 
@@ -52,6 +54,11 @@ CapacityAnswer CheckLimit(const QueueTable& queues, QueueId queue,
                           const RequestedAmount& requested);  // spec 1 F77
 CapacityAnswer CheckNonPreemptibleQuota(const QueueTable& queues, QueueId queue,
                                         const RequestedAmount& requested);  // spec 1 F78
+// All that refuse, the lowest queue first; the first is that of the check.
+std::vector<CapacityAnswer> AllOverLimit(const QueueTable& queues, QueueId queue,
+                                         const RequestedAmount& requested);
+std::vector<CapacityAnswer> AllOverNonPreemptibleQuota(const QueueTable& queues, QueueId queue,
+                                                       const RequestedAmount& requested);
 
 }  // namespace kai
 

@@ -42,6 +42,13 @@ class Path {
   CapacityAnswer Limit(const QuotaCount& requested, Adding adding = Adding::kExact) const {
     return CheckLimit(table(), QueueId(0), RequestedAmount(adding, requested));
   }
+  std::vector<QueueId> AllLimits(const QuotaCount& requested) const {
+    const RequestedAmount amount(Adding::kExact, requested);
+    std::vector<QueueId> queues;
+    for (const CapacityAnswer& each : AllOverLimit(table(), QueueId(0), amount))
+      queues.push_back(each.queue);
+    return queues;
+  }
   CapacityAnswer Quota(const QuotaCount& requested, Adding adding = Adding::kExact) const {
     return CheckNonPreemptibleQuota(table(), QueueId(0), RequestedAmount(adding, requested));
   }
@@ -121,6 +128,14 @@ TEST(CapacityTest, TheRefusalNamesTheLowestQueueAndItsFirstResource) {  // spec 
   EXPECT_EQ(answer.queue, QueueId(0));
   EXPECT_EQ(answer.resource, kQuotaMemory);
   EXPECT_EQ(path.Limit({1, 0, 0}).queue, QueueId(1));
+}
+
+TEST(CapacityTest, AllThatRefuseAreFoundFromTheLowestQueueUp) {
+  Queue both = Unbounded();
+  both.share[kQuotaCpu].limit = both.share[kQuotaGpu].limit = 0;
+  const Path path({Gpus(1, 1), Gpus(8, 1), both});
+  EXPECT_EQ(path.AllLimits({1, 0, 1}), (std::vector<QueueId>{QueueId(0), QueueId(2), QueueId(2)}));
+  EXPECT_EQ(path.AllLimits({0, 1, 0}), std::vector<QueueId>());
 }
 
 TEST(CapacityTest, WithoutQueuesNothingIsRefused) {

@@ -81,9 +81,14 @@ bool GroupPlacer::IsInItsDomains(PodGroupId group) const {
 
 bool GroupPlacer::TryToPlace(PodGroupId group, std::span<const PodId> pods, Attempt* attempt) {
   if (options_.check_capacity) {
-    if (const QueueRefusal refusal = RefusalOfQueues(group, pods)) {
-      attempt->reasons.push_back(
-          std::visit([](const auto& bound) -> Reason { return bound; }, *refusal));
+    const RequestedAmount requested = RequestOf(pods);
+    if (QueueRefusal refusal = RefusalOfQueues(group, requested)) {
+      std::visit(
+          [&](auto& first) {
+            AddOthers(group, requested, &first);
+            attempt->reasons.push_back(std::move(first));
+          },
+          *refusal);
       return false;
     }
   }
@@ -106,11 +111,10 @@ GroupPlacer::QueueRefusal GroupPlacer::NodeAllowance::RefusalWith(double gpus) c
       group_, RequestedAmount(placer_.options_.adding, requested_.WithGpus(gpus)));
 }
 
-GroupPlacer::QueueRefusal GroupPlacer::RefusalOfQueues(PodGroupId group,
-                                                       std::span<const PodId> pods) const {
+RequestedAmount GroupPlacer::RequestOf(std::span<const PodId> pods) const {
   RequestedAmount requested(options_.adding);
   for (const PodId pod : pods) requested += cluster_.ClassOf(pod).gate_requested;
-  return RefusalOfQueues(group, requested);
+  return requested;
 }
 
 GroupPlacer::QueueRefusal GroupPlacer::RefusalOfQueues(PodGroupId group,
@@ -120,18 +124,40 @@ GroupPlacer::QueueRefusal GroupPlacer::RefusalOfQueues(PodGroupId group,
   if (answer.fits() && cluster_.pod_groups().preemptible[group] == 0)
     answer = CheckNonPreemptibleQuota(shares_->table(), queue, requested);
   if (answer.fits()) return std::nullopt;
-
-  QueueBound bound{
-      .queue = answer.queue, .resource = answer.resource, .requested = requested[answer.resource]};
-  const QueueView over = (*shares_)[answer.queue];
-  if (answer.reason == CapacityReason::kOverLimit) {
-    bound.bound = over[answer.resource].limit;
-    bound.allocated = over.allocated()[answer.resource];
-    return OverLimit{bound};
-  }
-  bound.bound = over[answer.resource].deserved;
-  bound.allocated = over.allocated_non_preemptible()[answer.resource];
+  const QueueBound bound = BoundOf(answer, requested);
+  if (answer.reason == CapacityReason::kOverLimit) return OverLimit{bound};
   return OverQuota{bound};
+}
+
+QueueBound GroupPlacer::BoundOf(const CapacityAnswer& answer,
+                                const RequestedAmount& requested) const {
+  const bool is_limit = answer.reason == CapacityReason::kOverLimit;
+  const QueueView over = (*shares_)[answer.queue];
+  const Share& share = over[answer.resource];
+  return {.queue = answer.queue,
+          .resource = answer.resource,
+          .bound = is_limit ? share.limit : share.deserved,
+          .allocated =
+              (is_limit ? over.allocated() : over.allocated_non_preemptible())[answer.resource],
+          .requested = requested[answer.resource]};
+}
+
+void GroupPlacer::AddOthers(PodGroupId group, const RequestedAmount& requested,
+                            QueueBound* first) const {
+  const auto bounds = [&](const std::vector<CapacityAnswer>& answers) {
+    std::vector<QueueBound> found;
+    for (const CapacityAnswer& answer : answers) found.push_back(BoundOf(answer, requested));
+    return found;
+  };
+  const QueueId queue = cluster_.pod_groups().queue[group];
+  std::vector<QueueBound> limits = bounds(AllOverLimit(shares_->table(), queue, requested));
+  std::vector<QueueBound> quotas;
+  if (cluster_.pod_groups().preemptible[group] == 0)
+    quotas = bounds(AllOverNonPreemptibleQuota(shares_->table(), queue, requested));
+  std::vector<QueueBound>& with_first = limits.empty() ? quotas : limits;
+  with_first.erase(with_first.begin());
+  first->other_limits = std::move(limits);
+  first->other_quotas = std::move(quotas);
 }
 
 NodeSubset GroupPlacer::Offered() const {

@@ -81,7 +81,7 @@ class GroupPlacer {
   bool IsInItsDomains(PodGroupId group) const;
   // True: the limits and quotas of the queues allow these pods now.
   bool IsWithinLimits(PodGroupId group, std::span<const PodId> pods) const {
-    return !options_.check_capacity || !RefusalOfQueues(group, pods);
+    return !options_.check_capacity || !RefusalOfQueues(group, RequestOf(pods));
   }
 
  private:
@@ -106,8 +106,11 @@ class GroupPlacer {
     return {*this, cluster_.pods().group[pod], cluster_.ClassOf(pod).requested};
   }
 
-  QueueRefusal RefusalOfQueues(PodGroupId group, std::span<const PodId> pods) const;
+  RequestedAmount RequestOf(std::span<const PodId> pods) const;
   QueueRefusal RefusalOfQueues(PodGroupId group, const RequestedAmount& requested) const;
+  QueueBound BoundOf(const CapacityAnswer& answer, const RequestedAmount& requested) const;
+  // Adds all other bounds that refuse the request.
+  void AddOthers(PodGroupId group, const RequestedAmount& requested, QueueBound* first) const;
   // One attempt, on its way down the tree of sub-groups.
   struct Attempt {
     Mode mode;

@@ -41,9 +41,19 @@ Facts OfBound(const QueueBound& bound, std::string_view bound_name, const Cluste
           {"allocated", ForPeople(bound.allocated, bound.resource)},
           {"requested", ForPeople(bound.requested, bound.resource)}};
 }
-Facts Of(const OverLimit& over, const Cluster& cluster) { return OfBound(over, "limit", cluster); }
+// The same with the bounds that refuse as well, if there are any.
+Facts OfBounds(const QueueBound& first, std::string_view name, const Cluster& cluster) {
+  Facts facts = OfBound(first, name, cluster);
+  std::vector<Facts> also;
+  for (const QueueBound& each : first.other_limits) also.push_back(OfBound(each, "limit", cluster));
+  for (const QueueBound& each : first.other_quotas)
+    also.push_back(OfBound(each, "deserved", cluster));
+  if (!also.empty()) facts.push_back({"also", std::move(also)});
+  return facts;
+}
+Facts Of(const OverLimit& over, const Cluster& cluster) { return OfBounds(over, "limit", cluster); }
 Facts Of(const OverQuota& over, const Cluster& cluster) {
-  return OfBound(over, "deserved", cluster);
+  return OfBounds(over, "deserved", cluster);
 }
 
 // ---- refusals: a cause, the number of nodes, and the facts of the cause -------------------------

@@ -155,6 +155,21 @@ TEST_F(ReasonTextTest, FactsOfALimitAreInUnitsForPeople) {
             "queue=ns resource=gpu deserved=null allocated=0 requested=0");
 }
 
+TEST_F(ReasonTextTest, OtherBoundsThatRefuseAreFactsOfTheFirst) {
+  const QueueId queue = QueueNamed(*cluster_, "ns");
+  const QueueBound gpus = {.queue = queue, .resource = kQuotaGpu, .bound = 1, .requested = 2};
+  EXPECT_EQ(Shown(FactsOf(OverLimit{{.queue = queue,
+                                     .resource = kQuotaCpu,
+                                     .bound = 1000,
+                                     .requested = 2000,
+                                     .other_limits = {gpus},
+                                     .other_quotas = {gpus}}},
+                          group_, *cluster_)),
+            "queue=ns resource=cpu limit=1 allocated=0 requested=2 also="
+            "[queue=ns resource=gpu limit=1 allocated=0 requested=2]"
+            "[queue=ns resource=gpu deserved=1 allocated=0 requested=2]");
+}
+
 TEST_F(ReasonTextTest, FactsListRefusalsInTheOrderOfTheText) {
   const Reason reason = NoNode{
       .pod = pod_,

@@ -34,7 +34,7 @@ from kai.engine.places import (
 )
 from kai.engine.situation import GroupFacts, exact, sum_of_smallest
 from kai.engine.text import tidy
-from kai.engine.values import GroupPlan, Reason
+from kai.engine.values import GroupPlan, Reason, bounds_of
 from kai.errors import NotFoundError
 
 Facts = Mapping[str, Any]
@@ -356,6 +356,7 @@ class _Case:
             found += self._left_out_beside()
         if nowhere and not self.in_short:
             found += hints.about_labels(self.places, self.plan._objects)
+            found += hints.about_names(self.places, self.plan._objects)
         lacks_gpus = any(map(self._is_about_gpus, self.group.reasons))
         if not never and lacks_gpus and self.in_short and any(found):
             [first, *_] = filter(None, found)
@@ -370,9 +371,11 @@ class _Case:
         if self._own_left_out:  # its pods have no subgroups without it
             settled |= _OF_ITS_POD_GROUP
         reasons = [
-            each
+            bound
             for each in self.group.reasons
-            if each.code not in settled and not self._repeats_limit(each, never)
+            if each.code not in settled
+            for bound in bounds_of(each)
+            if not self._repeats_limit(bound, never)
         ]
         # Without its delay it might evict what it waits for.
         return sorted(reasons, key=lambda reason: reason.code != "preemption_delay")
@@ -581,20 +584,21 @@ class _Case:
         needed = text.count(least, "GPU")
         if too_small := self._too_small_for_all(least):
             yield too_small
-        for name in self.situation.path_to_root(self.group.queue):
-            limit = self.plan.queues[name].gpu.limit if name in self.plan.queues else None
-            if limit is not None and limit < least:
-                needs = f"it needs at least {needed}"
-                if self._shares_claims:
-                    needs = (
-                        f"its pods count as {needed}, as queues count the GPUs of a claim for each "
-                        "pod that uses it"
-                    )
-                yield (
-                    f"It can never start in this queue: {needs}, but the limit of queue {name} is "
-                    f"{text.number(limit)}."
+        limits = [
+            f"the limit of queue {name} is {text.number(limit)}"
+            for name in self.situation.path_to_root(self.group.queue)
+            if name in self.plan.queues
+            and (limit := self.plan.queues[name].gpu.limit) is not None
+            and limit < least
+        ]
+        if limits:
+            needs = f"it needs at least {needed}"
+            if self._shares_claims:
+                needs = (
+                    f"its pods count as {needed}, as queues count the GPUs of a claim for each "
+                    "pod that uses it"
                 )
-                return
+            yield f"It can never start in this queue: {needs}, but {' and '.join(limits)}."
 
     def _no_nodes(self) -> str:
         left_out = self.account.left_out.first_of("Node")
@@ -710,7 +714,7 @@ class _Case:
             f" If it were preemptible ({keys.PREEMPTIBILITY_LABEL}: preemptible), it could use more"
             " than the queue deserves."
         )
-        if self.in_short:
+        if self.in_short or facts is not self._last_quota:
             hint = ""
         resource = facts["resource"]
         quota, used, requested = (facts[name] for name in ("deserved", "allocated", "requested"))
@@ -719,6 +723,11 @@ class _Case:
             f"hold {part(resource, used)}, and this non-preemptible request is for "
             f"{part(resource, requested)} more.{hint}"
         )
+
+    @cached_property
+    def _last_quota(self) -> Facts | None:
+        bounds = (bound.facts for each in self.group.reasons for bound in bounds_of(each))
+        return next(reversed([each for each in bounds if "deserved" in each]), None)
 
     def _preemption_delay(self, facts: Facts) -> str:
         if times := facts.get("unkept_promises"):
@@ -755,12 +764,24 @@ class _Case:
         for pods in facts["pod_sets"]:
             exist, gated = pods["exist"], pods["gated"]
             there = f"{text.number(exist)} {'exists' if exist == 1 else 'exist'}"
-            but = f", {text.number(gated)} of them with a scheduling gate" if gated else ""
+            but = f", {text.number(gated)} of them with {self._gates}" if gated else ""
             subject = f"Its subgroup {pods['subgroup']}" if pods["subgroup"] else "It"
             short.append(
                 f"{subject} needs {text.count(pods['minimum'], 'pod')} to start; {there}{but}."
             )
         return " ".join(short) or None
+
+    @cached_property
+    def _gates(self) -> str:
+        """The scheduling gates of its pods, with their names if these are known."""
+        gates = [] if self.in_short else hints.gates_of(self._pods, self.plan._objects)
+        noun = "gate" if len(gates) == 1 else "gates"
+        return f"the scheduling {noun} {text.listing(gates)}" if gates else "a scheduling gate"
+
+    @property
+    def _pods(self) -> list[str]:
+        groups = self.situation.group_of_pod
+        return sorted(pod for pod, group in groups.items() if group == self.group.name)
 
     def _gang_incomplete(self, facts: Facts) -> str | None:
         if self._missing() <= 0 and not facts["subgroup"]:  # it was promised what it needs later

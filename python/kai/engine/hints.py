@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kai.api import keys
 from kai.api.reading import at, labels_of, mapping, objects
 from kai.engine import text
-from kai.engine.places import Facts, Places
+from kai.engine.needs import claims_of, needed_by, requests_of
+from kai.engine.places import Facts, Places, near
 
 if TYPE_CHECKING:
     from kai.engine.cluster import Cluster
@@ -50,6 +52,32 @@ def _near_keys(unmet: Iterable[Facts], cluster: Cluster) -> Iterable[str]:
             yield f"No node has the label {label}; did you mean {close[0]}?"
 
 
+def gates_of(pods: Iterable[str], cluster: Cluster | None) -> list[str]:
+    """The names of the scheduling gates of these pods, those of most pods first."""
+    gates: Counter[str] = Counter()
+    if cluster is not None:
+        for pod in pods:
+            listed = objects(at(cluster._find("Pod", pod), "spec", "schedulingGates"))
+            gates.update(str(gate.get("name")) for gate in listed)
+    return sorted(gates, key=lambda name: (-gates[name], name))
+
+
+def about_names(places: Sequence[Places], cluster: Cluster | None) -> Iterable[str]:
+    """Sentences about objects that pods name and that do not exist, such as a claim or its device
+    class, if others have similar names."""
+    if cluster is None:
+        return
+    for each in places:
+        pod = cluster._find("Pod", each.first) if each.is_refused else None
+        for kind, name in needed_by(pod, cluster) if pod is not None else ():
+            known = cluster._all(kind)
+            namespace, _, own = name.rpartition("/")
+            beside = [key.rpartition("/") for key in known]
+            close = near(own, [other for space, _, other in beside if space == namespace])
+            if name not in known and close:
+                yield f"There is no {kind} {name}; did you mean {close[0]}?"
+
+
 # ---- devices -------------------------------------------------------------------------------------
 
 
@@ -86,12 +114,8 @@ def _devices_of(node: str, cluster: Cluster) -> set[tuple[Any, Any, Any]]:
 
 
 def _selectors(pod: Mapping[str, Any], cluster: Cluster) -> Iterable[str]:
-    namespace = str(at(pod, "metadata", "namespace") or "default")
-    for use in objects(at(pod, "spec", "resourceClaims")):
-        name = f"{namespace}/{use.get('resourceClaimName')}"
-        claim = cluster._find("ResourceClaim", name)
-        for request in objects(at(claim, "spec", "devices", "requests")):
-            exactly = mapping(request.get("exactly")) or request
-            for selector in objects(exactly.get("selectors")):
+    for name in claims_of(pod):
+        for request in requests_of(cluster._find("ResourceClaim", name)):
+            for selector in objects(request.get("selectors")):
                 if expression := at(selector, "cel", "expression"):
                     yield f"Claim {name} selects devices with: {' '.join(str(expression).split())}"

@@ -8,22 +8,18 @@ left_out.needed_by(pod, cluster)      # the same for what a pod names
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from kai.api.kinds import full_name
-from kai.api.reading import at, objects
+from kai.api.reading import at
 from kai.api.visible import visible
 from kai.engine.cluster import Rejected
+from kai.engine.needs import Named, needed_by
 from kai.engine.text import number, tidy
 
 if TYPE_CHECKING:
     from kai.engine.answer import Answer
     from kai.engine.cluster import Cluster
-
-Manifest = Mapping[str, Any]
-Named = tuple[str, str]
-"""A kind, and "namespace/name", or the name where the kind has no namespaces."""
 
 
 class LeftOut:
@@ -78,7 +74,7 @@ class LeftOut:
         manifest = None if cluster is None or not self._found else cluster._find("Pod", pod)
         if cluster is None or manifest is None:
             return
-        for kind, name in _needed_by(manifest, cluster):
+        for kind, name in needed_by(manifest, cluster):
             if found := self.sentence(kind, name):
                 yield found
 
@@ -108,40 +104,6 @@ def _is_of_a_part(rejected: Rejected) -> bool:
     return rejected.kind == "PodGroup" and (
         field == "spec.subGroups" or field.startswith("metadata.annotations[")
     )
-
-
-def _needed_by(pod: Manifest, cluster: Cluster) -> Iterator[Named]:
-    """What a pod names and cannot start without, each before what it needs itself."""
-    namespace = full_name(pod).rpartition("/")[0]
-    for volume in objects(at(pod, "spec", "volumes")):
-        if name := at(volume, "configMap", "name"):
-            yield "ConfigMap", f"{namespace}/{name}"
-        if name := at(volume, "persistentVolumeClaim", "claimName"):
-            yield "PersistentVolumeClaim", f"{namespace}/{name}"
-            volume_claim = cluster._find("PersistentVolumeClaim", f"{namespace}/{name}")
-            yield "StorageClass", str(at(volume_claim, "spec", "storageClassName"))
-    for claim in claims_of(pod):
-        yield "ResourceClaim", claim
-        for request in requests_of(cluster._find("ResourceClaim", claim)):
-            yield "DeviceClass", str(request.get("deviceClassName"))
-
-
-def claims_of(pod: Manifest) -> Iterator[str]:
-    """ "namespace/name" of the resource claims of a pod, also of those made from templates."""
-    namespace = full_name(pod).rpartition("/")[0]
-    made = objects(at(pod, "status", "resourceClaimStatuses"))
-    names = {each.get("name"): each.get("resourceClaimName") for each in made}
-    for use in objects(at(pod, "spec", "resourceClaims")):
-        if name := use.get("resourceClaimName") or names.get(use.get("name")):
-            yield f"{namespace}/{name}"
-
-
-def requests_of(claim: Manifest | None) -> Iterator[Manifest]:
-    """The requests of a resource claim, with the device class and the selectors of each."""
-    for request in objects(at(claim, "spec", "devices", "requests")):
-        exactly = at(request, "exactly")
-        alternatives = objects(at(request, "firstAvailable"))
-        yield from alternatives or (exactly if isinstance(exactly, Mapping) else request,)
 
 
 # ---- a name that is not in the plan --------------------------------------------------------------

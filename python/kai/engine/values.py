@@ -197,6 +197,14 @@ class Reason(Brief):
         }
 
 
+def bounds_of(reason: Reason) -> Iterator[Reason]:
+    """The reason; if queues refuse a group, one for each limit and quota that does."""
+    yield reason
+    for facts in reason.facts.get("also", ()):
+        code = "over_limit" if "limit" in facts else "non_preemptible_over_quota"
+        yield Reason(code, "", facts=facts)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Writes(Brief):
     """The time stamps that the cycle writes on the pod group; None: no change.

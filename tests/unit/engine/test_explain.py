@@ -32,6 +32,89 @@ def test_a_running_group_has_its_node() -> None:
     )
 
 
+def test_all_limits_on_the_path_are_named() -> None:
+    """Only the nearest one was, so raising it did not start the group."""
+    cluster = kai.Cluster().queue("root", gpu_limit=2).queue("a", parent="root", gpu_limit=2)
+    cluster.node("n1", gpus=8).running("a/old", pods=2, gpus=1, node="n1")
+    assert why(cluster.pending("a/job", gpus=1), "a/job") == (
+        "a/job waits in queue a.\n"
+        "  Queue a has a limit of 2 GPUs: 2 are in use, and this request is for 1 more.\n"
+        "  Queue root has a limit of 2 GPUs: 2 are in use, and this request is for 1 more."
+    )
+
+
+def test_all_limits_that_no_waiting_cures_are_named() -> None:
+    cluster = kai.Cluster().queue("root", gpu_limit=2).queue("a", parent="root", gpu_limit=1)
+    cluster.node("n1", gpus=8).pending("a/job", gpus=4)
+    assert why(cluster, "a/job").splitlines()[1:] == [
+        "  It can never start in this queue: it needs at least 4 GPUs, but the limit of queue a is "
+        "1 and the limit of queue root is 2."
+    ]
+
+
+def test_limits_of_all_resources_are_named() -> None:
+    cluster = kai.Cluster().queue("a", cpu_limit=1, memory_limit="1Gi")
+    cluster.node("n1", gpus=8, cpus=64, memory="64Gi")
+    cluster.pending("a/job", gpus=1, cpus=4, memory="4Gi")
+    plan = kai.Scheduler(ALLOCATE).plan(cluster)
+    assert [each.split(":")[0] for each in plan.why("a/job").splitlines()[1:]] == [
+        "  Queue a has a limit of 1 CPU",
+        "  Queue a has a limit of 1 GiB of memory",
+    ]
+    [reason] = plan.pod_groups["a/job"].reasons
+    assert [each["resource"] for each in reason.facts["also"]] == ["memory"]
+
+
+def test_quotas_above_and_beside_a_limit_are_named_with_one_advice() -> None:
+    cluster = kai.Cluster().queue("root", deserved_gpus=0, gpu_limit=1)
+    cluster.queue("a", parent="root", deserved_gpus=1).node("n1", gpus=8)
+    cluster.running("a/old", gpus=1, node="n1", preemptible=False)
+    text = why(cluster.pending("a/job", gpus=1, preemptible=False), "a/job")
+    assert [each.split(",")[0] for each in text.splitlines()[1:]] == [
+        "  Queue root has a limit of 1 GPU: 1 is in use",
+        "  Queue a deserves 1 GPU",
+        "  Queue root deserves 0 GPUs",
+    ]
+    assert text.count("If it were preemptible") == 1
+
+
+def test_the_names_of_scheduling_gates() -> None:
+    cluster = full_node().pending("a/job", pods=3, min_member=3)
+    gates = [["team.io/budget"], ["team.io/budget", "team.io/data"], []]
+    for pod, names in zip(cluster.objects["pods"][-3:], gates, strict=True):
+        spec = {**pod["spec"], "schedulingGates": [{"name": name} for name in names]}
+        cluster.upsert({**pod, "kind": "Pod", "spec": spec})
+    assert why(cluster, "a/job").splitlines()[1] == (
+        "  It needs 3 pods to start; 3 exist, 2 of them with the scheduling gates team.io/budget, "
+        "team.io/data."
+    )
+
+
+def test_a_device_class_that_does_not_exist_gets_the_nearest_name() -> None:
+    cluster = full_node()
+    cluster.upsert({"kind": "DeviceClass", "metadata": {"name": "gpu.nvidia.com"}, "spec": {}})
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia", "count": 1}}
+    labels = {"kai.scheduler/queue": "a"}
+    cluster.upsert(
+        {
+            "kind": "ResourceClaim",
+            "metadata": {"name": "gpus", "namespace": "a", "labels": labels},
+            "spec": {"devices": {"requests": [request]}},
+        }
+    )
+    claims = [{"name": "gpu", "resourceClaimName": "gpus"}]
+    cluster.pending("a/job", pod_spec={"resourceClaims": claims})
+    assert why(cluster, "a/job").splitlines()[1:] == [
+        "  Device class gpu.nvidia does not exist for claim a/gpus request gpu.",
+        "  There is no DeviceClass gpu.nvidia; did you mean gpu.nvidia.com?",
+    ]
+    claims[0]["resourceClaimName"] = "gpu"
+    cluster.pending("a/other", pod_spec={"resourceClaims": claims})
+    assert why(cluster, "a/other").splitlines()[-1] == (
+        "  There is no ResourceClaim a/gpu; did you mean gpus?"
+    )
+
+
 def test_a_queue_that_was_left_out_is_not_missing() -> None:
     """A new queue of that name would replace it."""
     cluster = kai.Cluster().node("n1", gpus=4).queue("a", parent="nope").pending("a/job", gpus=1)
@@ -199,7 +282,8 @@ def test_a_gang_waits_for_its_missing_pods() -> None:
         "a/job waits until it has enough pods.\n  It needs 3 pods to start; 1 exists."
     )
     gated = full_node().pending("a/job", pods=3, min_member=3, gated=True)
-    assert "3 exist, 3 of them with a scheduling gate." in why(gated, "a/job")
+    gate = "the scheduling gate kai.scheduler/example"
+    assert f"3 exist, 3 of them with {gate}." in why(gated, "a/job")
 
 
 def test_a_partly_placed_elastic_group_has_its_numbers() -> None:

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "kai/api/units.h"
+#include "kai/base/heap_bytes.h"
 #include "kai/model/claims/claim_refusal.h"
 #include "kai/model/claims/volumes.h"
 #include "kai/model/columns/ids.h"
@@ -105,6 +106,10 @@ struct QueueBound {
   double bound = 0;      // the limit, or the quota
   double allocated = 0;  // to all pods, or to non-preemptible ones
   double requested = 0;
+  // The other bounds that refuse the same pods. KAI names only the first.
+  std::vector<QueueBound> other_limits = {};
+  std::vector<QueueBound> other_quotas = {};
+  size_t HeapBytes() const { return HeapBytesOfAll(other_limits, other_quotas); }
   friend bool operator==(const QueueBound&, const QueueBound&) = default;
 };
 struct OverLimit : QueueBound {

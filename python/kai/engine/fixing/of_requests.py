@@ -111,7 +111,8 @@ def _lacking(waiting: Waiting) -> list[str]:
     """The resources, other than GPUs, for which nodes or queues refuse its pods."""
     found: dict[str, None] = {}
     for reason in waiting.group.reasons:
-        for cause in (reason.facts, *reason.facts.get("refusals", ())):
+        facts = reason.facts
+        for cause in (facts, *facts.get("refusals", ()), *facts.get("also", ())):
             found.setdefault(str(cause.get("resource") or "gpu"))
     found.update(dict.fromkeys(each["resource"] for each in _shortages(waiting)))
     return [each for each in found if each not in _WITHOUT_LADDER]

@@ -15,7 +15,7 @@ from kai.engine.explain import Account
 from kai.engine.fixing.changes import Right
 from kai.engine.places import Amounts, Holders, Places
 from kai.engine.situation import GroupFacts, sum_of_smallest
-from kai.engine.values import GroupPlan, Reason
+from kai.engine.values import GroupPlan, Reason, bounds_of
 
 if TYPE_CHECKING:
     from kai.engine.answer import Answer
@@ -98,7 +98,9 @@ class Waiting:
     # ---- its reasons -----------------------------------------------------------------------------
 
     def reasons(self, *codes: str) -> Iterator[Reason]:
-        return (each for each in self.group.reasons if each.code in codes)
+        """Also each limit and quota that refuses it besides the first."""
+        bounds = (bound for each in self.group.reasons for bound in bounds_of(each))
+        return (each for each in bounds if each.code in codes)
 
     # ---- its sums --------------------------------------------------------------------------------
 

@@ -343,20 +343,38 @@ def _own_queue(facts: PodFacts) -> str:
 
 
 def _limit(facts: PodFacts, about: Mapping[str, Any]) -> str:
-    queue = about.get("queue") or _own_queue(facts)
-    return (
-        f"It waits for the limit of queue {queue}: other pods of the queue must end, or its limit"
+    queues = _queues(facts, about, "limit")
+    others, its = ("the queue", "its limit") if len(queues) == 1 else ("these queues", "the limits")
+    sentence = (
+        f"It waits for the {_of_queues('limit', queues)}: other pods of {others} must end, or {its}"
         " must be raised."
     )
+    quotas = [each for each in about.get("also", ()) if "deserved" in each]
+    return f"{sentence} {_quota(facts, {'also': quotas})}" if quotas else sentence
 
 
 def _quota(facts: PodFacts, about: Mapping[str, Any]) -> str:
-    queue = about.get("queue") or _own_queue(facts)
+    queues = _queues(facts, about, "deserved")
+    others, its = ("the queue", "the quota") if len(queues) == 1 else ("these queues", "the quotas")
     return (
-        f"It is not preemptible, so it waits for the quota of queue {queue}: other pods of the"
-        " queue that are not preemptible must end, the quota must be raised, or the workload must"
+        f"It is not preemptible, so it waits for the {_of_queues('quota', queues)}: other pods of"
+        f" {others} that are not preemptible must end, {its} must be raised, or the workload must"
         " be made preemptible."
     )
+
+
+def _queues(facts: PodFacts, about: Mapping[str, Any], bound: str) -> list[str]:
+    """The queues with a bound of this kind that refuses the group."""
+    refusing = [each for each in (about, *about.get("also", ())) if bound in each]
+    queues = dict.fromkeys(each["queue"] for each in refusing)
+    return list(queues) or [about.get("queue") or _own_queue(facts)]
+
+
+def _of_queues(bound: str, queues: Sequence[str]) -> str:
+    """ "limit of queue a", "limits of queues a and b"."""
+    if len(queues) == 1:
+        return f"{bound} of queue {queues[0]}"
+    return f"{bound}s of queues {' and '.join(queues)}"
 
 
 def _not_ready(facts: PodFacts, about: Mapping[str, Any]) -> str:

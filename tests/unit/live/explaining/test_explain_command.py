@@ -98,6 +98,17 @@ def test_a_queue_at_its_limit(cluster: FakeCluster, explained: Explained) -> Non
     assert "the limit of queue small" in found["explanation"]
 
 
+def test_all_queues_at_their_limit(cluster: FakeCluster, explained: Explained) -> None:
+    limited, above = queue("small", "upper"), queue("upper")
+    for each in (limited, above):
+        each["spec"]["resources"]["gpu"]["limit"] = 1
+    cluster.put(*small(), above, limited, pod("two", queue="small", gpus=2))
+    assert explained("two")["explanation"].startswith(
+        "It waits for the limits of queues small and upper: other pods of these queues must end, or"
+        " the limits must be raised."
+    )
+
+
 def test_a_pod_of_another_scheduler(cluster: FakeCluster, explained: Explained) -> None:
     other = pod("other")
     other["spec"]["schedulerName"] = "default-scheduler"
