@@ -345,6 +345,8 @@ class _Case:
         if self.group.verdict not in _WAITING:
             parts = (self._staleness(), self._evictions(), self._protection(), [self._own_left_out])
             return [found for part in parts for found in part if found]
+        if self.in_short and self._own_left_out:
+            return [self._own_left_out]
         nowhere = self._nowhere()
         never = nowhere or list(self._never())
         settled = _SETTLED_BY_PLACES if nowhere else _SETTLED_BY_NEVER if never else frozenset()

@@ -125,17 +125,22 @@ class Places:
     def why_nowhere(self, *, shares_gpus: bool = False) -> list[str]:
         """Sentences without a full stop: what all nodes lack, and what each of them lacks besides.
         `shares_gpus`: the pod needs a part of each GPU that it requests."""
+        rows = self.obstacles
+        others = _without_what_all_lack(rows)
+        free = [row for row, other in zip(rows, others, strict=True) if not other.causes]
         found = [
-            *_too_large(self.obstacles, shares_gpus=shares_gpus),
-            *_too_little_gpu_memory(self.obstacles),
-            *map(_no_node_has, _labels_of_no_node(self.obstacles)),
+            *_too_large(rows, free, shares_gpus=shares_gpus),
+            *_too_little_gpu_memory(rows),
+            *map(_no_node_has, _labels_of_no_node(rows)),
         ]
         if not found:
             return [self.excluded()]
-        others = _without_what_all_lack(self.obstacles)
-        if all(each.causes for each in others):
-            rows = counted((each.phrase, each.nodes, each.first) for each in others)
-            found.append(f"each node also has another obstacle: {text.listing(rows, most=4)}")
+        # No smaller request could start on a node without any of the resource.
+        able = [other for row, other in zip(rows, others, strict=True) if _has_some(row)] or others
+        if all(each.causes for each in able):
+            besides = counted((each.phrase, each.nodes, each.first) for each in able)
+            which = "node" if len(able) == len(rows) else "suitable node"
+            found.append(f"each {which} also has another obstacle: {text.listing(besides, most=4)}")
         return found
 
     def excluded(self) -> str:
@@ -273,26 +278,43 @@ class Held:
 # ---- facts for all nodes -------------------------------------------------------------------------
 
 
-def _too_large(obstacles: Sequence[Obstacles], *, shares_gpus: bool) -> Iterable[str]:
-    """One pod requests more of a resource than any node has."""
+def _too_large(
+    obstacles: Sequence[Obstacles], free: Sequence[Obstacles], *, shares_gpus: bool
+) -> Iterable[str]:
+    """One pod requests more of a resource than any node has. `free`: nodes without causes that
+    others do not have."""
     for resource in _short_everywhere(obstacles):
-        shortages = [
-            each
-            for row in obstacles
-            for each in row.causes
-            if each["cause"] == "shortage" and each["resource"] == resource
-        ]
+        shortages = _shortages(obstacles, resource)
         requested = shortages[0]["requested"]
         largest = max(each["largest"] for each in shortages)
         wanted = amount(resource, requested)
         if resource == "gpu" and shares_gpus:
             wanted = "a part of a GPU" if requested == 1 else f"parts of {wanted}"
         if largest:
-            yield f"one pod requests {wanted}, but the largest node has {part(resource, largest)}"
+            least = max((each["largest"] for each in _shortages(free, resource)), default=0)
+            without = ""
+            if 0 < least < largest:
+                without = f", and the largest without other obstacles has {part(resource, least)}"
+            has = f"the largest node has {part(resource, largest)}{without}"
+            yield f"one pod requests {wanted}, but {has}"
             continue
         sliced = resource == "gpu" and _are_sliced(obstacles)
         slices = " that is not split into MIG slices" if sliced else ""
         yield f"one pod requests {wanted}, but no node has any{slices}"
+
+
+def _shortages(obstacles: Sequence[Obstacles], resource: str) -> list[Facts]:
+    return [
+        each
+        for row in obstacles
+        for each in row.causes
+        if each["cause"] == "shortage" and each["resource"] == resource
+    ]
+
+
+def _has_some(row: Obstacles) -> bool:
+    """Whether the nodes have some of all that they have too little of."""
+    return all(each["cause"] != "shortage" or each["largest"] for each in row.causes)
 
 
 def _are_sliced(obstacles: Sequence[Obstacles]) -> bool:

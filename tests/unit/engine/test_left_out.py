@@ -100,6 +100,20 @@ def test_groups_of_one_reason_are_apart_if_one_was_left_out(plan_of) -> None:
     assert [names for _, names in reasons_to_wait(plan)] == [["a/other"], ["a/train"]]
 
 
+def test_the_table_says_only_that_the_group_was_left_out(plan_of) -> None:
+    """What the default queue has is no reason: the group is of another queue."""
+    waits = yaml.safe_load(pod("train-0", metadata=IN_GROUP, queue="default-queue"))
+    waits["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 1}}
+    runs = yaml.safe_load(pod("old"))
+    runs["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 4}}
+    runs["spec"]["nodeName"] = "n1"
+    runs["status"] = {"phase": "Running"}
+    manifests = (group("minMember: 1, minSubGroup: 1"), *map(yaml.safe_dump, (waits, runs)))
+    [(why, names)] = reasons_to_wait(plan_of(*manifests))
+    assert names == ["a/train"]
+    assert why.endswith(" minMember and minSubGroup are both set.")
+
+
 def test_a_queue_is_followed_up_to_what_is_wrong(plan_of) -> None:
     plan = plan_of(
         queue("top", "reclaimMinRuntime: 5x,"),

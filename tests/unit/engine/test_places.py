@@ -136,8 +136,24 @@ def test_a_large_request_hides_no_taint_and_no_other_resource() -> None:
     assert why(cluster) == [
         "  It can never start here: one pod requests 16 CPUs, but the largest node has 8.",
         "  One pod requests 16 GiB of memory, but the largest node has 8 GiB.",
-        "  Each node also has another obstacle: node n1 with the taint team=a:NoSchedule, "
-        "node n2 without GPUs.",
+        "  Each suitable node also has another obstacle: node n1 with the taint team=a:NoSchedule.",
+    ]
+
+
+def test_nodes_without_any_gpu_do_not_hide_the_taints_of_the_others() -> None:
+    cluster = kai.Cluster().queue("q").node("n1", gpus=8, taints=["team=a:NoSchedule"])
+    assert why(cluster.node("n2").pending("q/p", gpus=16)) == [
+        "  It can never start here: one pod requests 16 GPUs, but the largest node has 8.",
+        "  Each suitable node also has another obstacle: node n1 with the taint team=a:NoSchedule.",
+    ]
+
+
+def test_the_largest_node_may_have_another_obstacle() -> None:
+    """A request that is as large as this node does not start on it."""
+    cluster = kai.Cluster().queue("q").node("n1", gpus=8, taints=["team=a:NoSchedule"])
+    assert why(cluster.node("n2", gpus=4).pending("q/p", gpus=16)) == [
+        "  It can never start here: one pod requests 16 GPUs, but the largest node has 8, and the "
+        "largest without other obstacles has 4."
     ]
 
 
