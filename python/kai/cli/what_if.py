@@ -120,7 +120,7 @@ class WhatIf:
     def nodes(self, pools: Sequence[NodePool]) -> tuple[NodePool, ...]:
         """The changed nodes of a workload. Raises NotFoundError for an unknown node."""
         from kai.sim import pools as changes
-        from kai.sim.windows import labels_of
+        from kai.sim.node_pools import labels_of
 
         changed = tuple(pools)
         for count, like in self.more:

@@ -29,10 +29,11 @@ from kai.errors import InvalidInputError, PolicyError
 from kai.policy.declaring import Policy
 from kai.policy.running import causes, configured
 from kai.sim import undone
+from kai.sim.node_pools import labels_of
 from kai.sim.past_usage import compiled_usage, params_in, params_of
 from kai.sim.progress import Moved, bar, moment
 from kai.sim.timeline import Timeline
-from kai.sim.windows import horizon_s, labels_of, windows_of
+from kai.sim.windows import horizon_s, windows_of
 from kai.sim.workload import Jobs, NodePool, Queue, Workload
 
 if TYPE_CHECKING:

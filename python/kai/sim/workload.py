@@ -25,6 +25,7 @@ from kai.api.naming import naming
 from kai.api.nearest import check_known
 from kai.errors import InvalidInputError
 from kai.sim.cutting import FIXED, cut
+from kai.sim.node_pools import Autoscale, Maintenance, NodePool, maintained
 
 if TYPE_CHECKING:
     from kai.sim.first_moment import FirstMoment
@@ -99,65 +100,6 @@ class Queue:
     limit_memory_mib: float = -1.0
     preempt_min_runtime_s: float | None = None
     reclaim_min_runtime_s: float | None = None
-
-
-@dataclass(frozen=True)
-class Autoscale:
-    """How an autoscaler grows and shrinks a pool of nodes."""
-
-    most: int  # the most nodes
-    least: int = 0
-    ready_s: float = 120.0  # from an order until the node accepts pods
-    idle_s: float = 600.0  # a node that was empty for this long is removed
-
-
-@dataclass(frozen=True)
-class Maintenance:
-    """Nodes that accept no new pods for a while.
-
-    These are the nodes named in ``nodes`` (nodes or pools), those with all ``labels``, or all; with
-    ``count`` that many of them, in the order of their names, each time the next ones.
-    """
-
-    name: str
-    at_s: float
-    duration_s: float
-    nodes: tuple[str, ...] = ()
-    labels: tuple[tuple[str, str], ...] = ()
-    count: int | None = None
-    drain: bool = False  # pods on them are evicted at the start; otherwise they keep running
-    every_s: float | None = None  # repeated; None: once
-
-
-@dataclass(frozen=True)
-class NodePool:
-    """Equal nodes, named ``name-0``, ``name-1``, ...; a pool of one uses the plain name.
-
-    A pool with ``autoscale`` starts with ``count`` nodes, and all of its nodes are numbered.
-    """
-
-    name: str
-    count: int = 1
-    gpus: int = 8
-    cpu: float = 128.0
-    memory_mib: int = 1024 * 1024
-    model: str = ""  # of its GPUs
-    gpu_memory_mib: int = 0  # of each; 0: unknown
-    labels: tuple[tuple[str, str], ...] = ()
-    pods: int = 110  # most pods of a node
-    autoscale: Autoscale | None = None
-    price: float = 0.0  # of a node for an hour, in any currency
-
-    @property
-    def most(self) -> int:
-        """The most nodes at the same time."""
-        return self.count if self.autoscale is None else self.autoscale.most
-
-    def names(self) -> list[str]:
-        """The names of its nodes, including those that an autoscaler may add."""
-        if self.count == 1 and self.autoscale is None:
-            return [self.name]
-        return [f"{self.name}-{i}" for i in range(self.most)]
 
 
 _Row = TypeVar("_Row", Queue, NodePool)
@@ -389,8 +331,6 @@ class Workload:
         nodes; they are cut again for these nodes. Worked: a job of 16 GPUs has 2 pods on nodes of 8
         GPUs, and 4 pods on nodes of 4. Maintenance of nodes that are gone is left out.
         """
-        from kai.sim.windows import maintained  # it imports this module
-
         pools = tuple(nodes)
         jobs = self.jobs
         is_free = jobs.recorded_pods != FIXED
@@ -405,7 +345,7 @@ class Workload:
                     for name, column in columns.items()
                 }
             )
-        maintenance = maintained(self, pools)
+        maintenance = maintained(self.maintenance, self.nodes, pools)
         return replace(self, jobs=jobs, nodes=pools, maintenance=maintenance)
 
     def __repr__(self) -> str:
