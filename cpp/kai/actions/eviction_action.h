@@ -59,9 +59,10 @@ class EvictionAction : public Action {
   // Adds the data that the note of an eviction needs.
   virtual void Annotate(CycleView&, CycleLog::Decision*) {}
 
-  // Preemptible groups of a leaf queue, or of all queues, with a pod that holds a node or a
-  // promised one; in order of creation.
+  // Preemptible groups of a leaf queue, of several, or of all queues, with a pod that holds a node
+  // or a promised one; in order of creation.
   static std::vector<PodGroupId> MayLoseIn(const CycleView& cycle, QueueId queue);
+  static std::vector<PodGroupId> MayLoseIn(const CycleView& cycle, std::span<const QueueId> queues);
   static std::vector<PodGroupId> MayLose(const CycleView& cycle);
   // Removes groups without alive pods from the list (spec 2 R2, R4). With single victims, every
   // group that may lose pods has such pods; in KAI a pod that is evicted twice counts as two

@@ -48,10 +48,7 @@ class Preempt final : public EvictionAction {
     const bool all_are_lower =
         cycle.job_order() == nullptr && bounds.highest_priority < groups.priority[group];
     const bool any_is_protected =
-        options_.min_runtime &&
-        !cycle.time->HasCome(
-            cycle.time->EndOf(MinRuntime::EndOf(bounds.latest_start_ns, runtime_ns_), runtime_ns_),
-            WakeReason::kMinRuntime);
+        options_.min_runtime && AnyIsProtected(cycle, groups.queue[group], runtime_ns_);
     // No pods that started in this cycle are among them.
     if (cycle.switches->on(Switch::kSameCycleEviction) && all_are_lower && !any_is_protected)
       return candidates;

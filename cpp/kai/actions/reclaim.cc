@@ -37,7 +37,7 @@ class Reclaim final : public EvictionAction {
     const QueueId own = cluster.pod_groups().queue[group];
     const ReclaimRule rule = LiveRule(cycle, group);
     const QuotaCount& request = cycle.order->NextRequest(group);
-    std::vector<PodGroupId> candidates;
+    std::vector<QueueId> victims;
     bool can_lose = false;
     const PodGroupLists& lists = cycle.lists();
     for (const QueueId queue : cluster.queues().name.ids()) {
@@ -47,15 +47,18 @@ class Reclaim final : public EvictionAction {
           !rule.MayBeVictim(queue, request))
         continue;
       can_lose = can_lose || CanLose(cycle, rule, group, queue);
-      const std::vector<PodGroupId> victims = MayLoseIn(cycle, queue);
-      candidates = candidates.empty() ? victims : MergeByCreation(cluster, candidates, victims);
+      victims.push_back(queue);
     }
     if (!can_lose &&
         (!cluster.params().allow_consolidating_reclaim || !FirstPodFitsWhatIsFree(cycle, group)))
       return {};
-    std::erase_if(candidates, [&](PodGroupId victim) {  // spec 1 F104
-      return IsProtectedFrom(cycle, own, victim) && !IsElastic(cycle, victim);
-    });
+    std::vector<PodGroupId> candidates = MayLoseIn(cycle, victims);
+    if (std::ranges::any_of(victims,
+                            [&](QueueId queue) { return AnyIsProtectedFrom(cycle, own, queue); })) {
+      std::erase_if(candidates, [&](PodGroupId victim) {  // spec 1 F104
+        return IsProtectedFrom(cycle, own, victim) && !IsElastic(cycle, victim);
+      });
+    }
     return candidates;
   }
 
@@ -135,12 +138,22 @@ class Reclaim final : public EvictionAction {
   bool IsProtectedFrom(const CycleView& cycle, QueueId reclaimer, PodGroupId victim) {
     if (!options_.min_runtime) return false;
     const QueueId queue = cycle.cluster->pod_groups().queue[victim];
+    return IsProtected(cycle, victim, RuntimeNs(cycle, reclaimer, queue));
+  }
+  // False: it protects none of its groups that may lose pods.
+  bool AnyIsProtectedFrom(const CycleView& cycle, QueueId reclaimer, QueueId queue) {
+    if (!options_.min_runtime) return false;
+    // Groups that started in this cycle are among them.
+    if (!cycle.switches->on(Switch::kSameCycleEviction)) return true;
+    return AnyIsProtected(cycle, queue, RuntimeNs(cycle, reclaimer, queue));
+  }
+  int64_t RuntimeNs(const CycleView& cycle, QueueId reclaimer, QueueId queue) {
     std::optional<int64_t>& runtime_ns = runtimes_ns_[queue];
     if (!runtime_ns) {
       runtime_ns =
           MinRuntime(cycle.cluster->queues(), *options_.min_runtime).ForReclaim(reclaimer, queue);
     }
-    return IsProtected(cycle, victim, *runtime_ns);
+    return *runtime_ns;
   }
 
   // True: once the victims wait, one of their groups may reclaim what it lost, from the pods that

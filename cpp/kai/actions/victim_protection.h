@@ -31,6 +31,13 @@ inline bool IsProtected(const CycleView& cycle, PodGroupId group, int64_t runtim
   return !cycle.time->HasCome(cycle.time->EndOf(end_ns, runtime_ns), WakeReason::kMinRuntime);
 }
 
+// False: no group of the queue that may lose pods is protected, unless it started in this cycle.
+inline bool AnyIsProtected(const CycleView& cycle, QueueId queue, int64_t runtime_ns) {
+  const int64_t started_ns = cycle.lists().bounds_in[queue].latest_start_ns;
+  const int64_t end_ns = MinRuntime::EndOf(started_ns, runtime_ns);
+  return !cycle.time->HasCome(cycle.time->EndOf(end_ns, runtime_ns), WakeReason::kMinRuntime);
+}
+
 // The victims of a scenario by pod group, in the order of each group's first victim; pods of one
 // group keep their order.
 struct GroupVictims {

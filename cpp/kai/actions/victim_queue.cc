@@ -31,17 +31,14 @@ VictimPool::VictimPool(const CycleView& cycle, std::span<const PodGroupId> candi
     return !GoesFirst(contender(a), contender(b), cycle.shares->total());
   };
   std::vector<QueueId> leaves;
-  for (auto group = candidates.begin(); group != candidates.end();) {
-    // Handles adjacent groups of one queue together: these are all groups if only one queue may
-    // lose pods.
-    const QueueId queue = cluster.pod_groups().queue[*group];
-    const auto other = std::find_if(group + 1, candidates.end(), [&](PodGroupId each) {
-      return cluster.pod_groups().queue[each] != queue;
-    });
+  for (const PodGroupId group : candidates) {
+    const QueueId queue = cluster.pod_groups().queue[group];
     std::vector<PodGroupId>& groups = sorted_[queue];
-    if (groups.empty()) leaves.push_back(queue);
-    groups.insert(groups.end(), group, other);
-    group = other;
+    if (groups.empty()) {
+      leaves.push_back(queue);
+      groups.reserve(cycle.lists().may_lose_in[queue].size());
+    }
+    groups.push_back(group);
   }
   const IndexVector<PodGroupId, int64_t>& rank = cluster.pod_groups().creation_rank;
   std::vector<size_t> looked_at(leaves.size());  // number of checked groups of each leaf
