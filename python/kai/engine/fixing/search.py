@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kai.engine import turn
+from kai.engine.explain import why
 from kai.engine.fixing.changes import COSTS, OF_REQUESTS, Change
 from kai.engine.fixing.fixes import Fix, Fixes
 from kai.engine.fixing.ladders import Ladder
@@ -30,6 +31,8 @@ MOST_ROUNDS = 10
 """Of reasons that are left with the changes for earlier ones: three limits of each of three queues
 show one after the other."""
 ROUNDS_IN_ANY_CASE = 3
+
+Decided = Mapping[str, tuple[int, int, int]]
 
 
 def fixes_of(
@@ -98,8 +101,6 @@ class _Search:
         made = Fixes(group, fixes, self._trials.count, is_complete)
         if fixes:
             return made
-        from kai.engine.explain import why
-
         why_none = self._why_none(is_complete=is_complete)
         sentences = (line.strip() for line in why(self._waiting.plan, group).splitlines()[1:])
         waits_for = tuple(each for each in sentences if each not in why_none)
@@ -237,15 +238,15 @@ class _Search:
         return self._trials.starts([first, second])
 
     def _fix(self, changes: tuple[Change, ...]) -> Fix:
-        plan, name = self._trials.plan_with(changes), self._waiting.name
-        assert plan is not None
-        effects = _effects(self._waiting.plan, plan, name)
+        name = self._waiting.name
+        started = self._trials.started(changes)
+        effects = _effects(self._waiting.situation.decided, started.decided, name)
         rights = [right for change in changes for right in change.rights]
         return Fix(
             changes=tuple(change.says for change in changes),
             kinds=tuple(change.kind for change in changes),
             how=tuple(line for change in changes for line in change.how()),
-            starts=_starts(plan, name),
+            starts=f"Then it {started.headline.removeprefix(name).strip()}",
             evicted=effects.evicted,
             moved=effects.moved,
             then_wait=effects.then_wait,
@@ -266,14 +267,6 @@ def _are_the_same(reasons: Sequence[Reason], others: Sequence[Reason]) -> bool:
     return known(reasons) == known(others)
 
 
-def _starts(plan: Answer, name: str) -> str:
-    """ "It starts now: 2 pods on n1." """
-    from kai.engine.explain import why
-
-    headline = why(plan, name).splitlines()[0]
-    return f"Then it {headline.removeprefix(name).strip()}"
-
-
 @dataclass(frozen=True)
 class _Effects:
     """What a plan does beside starting the group, and the original plan does not."""
@@ -284,8 +277,8 @@ class _Effects:
     also_start: tuple[str, ...]
 
 
-def _effects(before: Answer, after: Answer, name: str) -> _Effects:
-    earlier, later = before.situation.decided, after.situation.decided
+def _effects(earlier: Decided, later: Decided, name: str) -> _Effects:
+    """`earlier` and `later`: `Situation.decided` of the plans. `name`: the group that starts."""
     nothing = (0, 0, 0)
     evicted: dict[str, int] = {}
     moved: dict[str, int] = {}

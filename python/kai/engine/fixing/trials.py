@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kai.engine.cluster import Cluster
+from kai.engine.explain import why
 from kai.engine.fixing.changes import Change
 from kai.errors import KaiError
 
@@ -18,6 +20,18 @@ MOST_SCENARIOS = 400
 plan needed at least: in the largest clusters a search can take minutes. A plan with a search that
 ended early proves nothing, so its change counts as one that fails."""
 STARTED = frozenset(("placed", "pipelined", "running"))
+
+
+@dataclass(frozen=True)
+class Started:
+    """What a plan in which the group starts does. It is read at once: later the plan would have to
+    be made again, because the trials share one cluster.
+
+    `headline`: the first sentence about the group. `decided`: as `Situation.decided`.
+    """
+
+    headline: str
+    decided: Mapping[str, tuple[int, int, int]]
 
 
 class NoMorePlans(Exception):
@@ -38,6 +52,7 @@ class Trials:
         self._plan = origin.afresh(MOST_SCENARIOS + 2 * evicted)
         self._trial = origin.cluster.copy()
         self._tried: dict[tuple[str, ...], Answer | None] = {}
+        self._started: dict[tuple[str, ...], Started] = {}
 
     @property
     def count(self) -> int:
@@ -60,20 +75,25 @@ class Trials:
     def plan_with(self, changes: Sequence[Change]) -> Answer | None:
         """The plan of the cluster with all these changes, made in this order; None if they cannot
         be made together."""
-        key = tuple(change.says for change in changes)
+        key = _key(changes)
         if key not in self._tried:
             if len(self._tried) >= self._most:
                 raise NoMorePlans
-            self._tried[key] = self._planned(changes)
+            plan = self._planned(changes)
+            self._tried[key] = plan
+            if plan is not None and self._starts_in(plan):
+                headline = why(plan, self._group).splitlines()[0]
+                self._started[key] = Started(headline, plan.situation.decided)
         return self._tried[key]
 
     def starts(self, changes: Sequence[Change]) -> bool:
-        plan = self.plan_with(changes)
-        return (
-            plan is not None
-            and not plan.spent_searches
-            and starts_in(plan, self._group, than=self._than)
-        )
+        """Whether the group was proven to start with all these changes."""
+        self.plan_with(changes)
+        return _key(changes) in self._started
+
+    def started(self, changes: Sequence[Change]) -> Started:
+        """Of changes with which it starts."""
+        return self._started[_key(changes)]
 
     def cluster_with(self, changes: Sequence[Change]) -> Cluster:
         """A copy of the cluster with these changes. Raises KaiError if they cannot be made
@@ -82,6 +102,9 @@ class Trials:
         for change in changes:
             change.edit(changed)
         return changed
+
+    def _starts_in(self, plan: Answer) -> bool:
+        return not plan.spent_searches and starts_in(plan, self._group, than=self._than)
 
     def _planned(self, changes: Sequence[Change]) -> Answer | None:
         at = max((change.at for change in changes if change.at), default=None)
@@ -95,6 +118,10 @@ class Trials:
         except KaiError:
             return False
         return True
+
+
+def _key(changes: Sequence[Change]) -> tuple[str, ...]:
+    return tuple(change.says for change in changes)
 
 
 def starts_in(plan: Answer, group: str, *, than: int = 0) -> bool:
