@@ -60,7 +60,7 @@ class Accountant {
       const bool waits = status == PodStatus::kPending || status == PodStatus::kGated;
       const bool holds = is_deleted || (!waits && IsActiveUsed(status));
       // A pod that should be gone by now may hold what it has for ever.
-      const bool leaves = is_deleted && OverdueNs(cluster_, pod) > plan_.now_ns;
+      const bool leaves = is_deleted && !IsOverdue(cluster_, pod, plan_.now_ns);
       const bool gives = leaves || evicted_.contains(pod);
       const double shared = SharedGpusOf(pod, node, [&](Claimed* claim) {
         claim->is_held |= holds;

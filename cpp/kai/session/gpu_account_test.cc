@@ -83,6 +83,21 @@ TEST(GpuAccountTest, APodThatMovesGainsNothing) {
   EXPECT_THAT(kept.account.free, ElementsAre(Pair(0, 2)));
 }
 
+TEST(GpuAccountTest, APodWhoseDeletionIsStuckLeavesNothing) {
+  ClusterMaker maker = MakeCluster()
+                           .Queue("q")
+                           .Node("n1", {.gpus = 1})
+                           .Node("n2", {.gpus = 4})
+                           .Releasing("q/stuck", {.gpus = 1, .node = "n1"})
+                           .Releasing("q/never-ran", {.gpus = 2, .node = "n2"});
+  maker.rows().pods[0].deletion_ns = kTestNowNs - 3600 * kSecondNs;
+  maker.rows().pods[1].deletion_ns = kTestNowNs - 3600 * kSecondNs;
+  maker.rows().pods[1].phase = Phase::kPending;
+  const Kept kept(maker);
+  EXPECT_EQ(kept.account.leaving, 2) << "only a pod that ran can be stuck";
+  EXPECT_THAT(kept.account.free, ElementsAre(Pair(0, 1), Pair(2, 1)));
+}
+
 TEST(GpuAccountTest, APodThatIsEvictedTwiceCountsOnce) {
   Kept kept(MakeCluster()
                 .Queue("a", {.deserved_gpus = 1})

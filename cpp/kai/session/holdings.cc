@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "kai/session/device_sum.h"
+#include "kai/session/overdue.h"
 
 namespace kai {
 
@@ -51,6 +52,12 @@ FreeAmounts FreeAfter(const Plan& plan, const GpuAccount& account) {
   const Cluster& cluster = *plan.cluster;
   const NodeColumns& nodes = cluster.nodes();
   FreeAmounts made{.free = nodes.idle, .leaving = nodes.releasing};
+  for (const PodId pod : cluster.pods().leaving) {
+    if (!IsOverdue(cluster, pod, plan.now_ns)) continue;
+    const std::span<const double> request = cluster.RequestOf(pod);
+    const NodeId node = cluster.pods().node[pod];
+    for (size_t slot = 0; slot < request.size(); ++slot) made.leaving[node][slot] -= request[slot];
+  }
   absl::flat_hash_set<PodId> evicted;
   for (const CycleLog::Decision& each : plan.decisions) {
     const std::span<const double> request = cluster.RequestOf(each.pod);

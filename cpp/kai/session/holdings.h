@@ -28,7 +28,7 @@ struct Holding {
 std::vector<Holding> HoldingsOf(const Plan& plan);
 
 // By node, what is free after the plan and promised to no pod, with the same units; `leaving`: of
-// pods that leave, and not promised. GPUs as in the account.
+// pods that leave and are not overdue, and not promised. GPUs as in the account.
 struct FreeAmounts {
   ResourceTable<NodeId> free;
   ResourceTable<NodeId> leaving;

@@ -54,5 +54,20 @@ TEST(HoldingsTest, EvictedPodsHoldNothingAndBoundPodsHaveTaken) {
   EXPECT_EQ(leaving, 2000 - 1000) << "one core of the evicted pod is promised";
 }
 
+TEST(HoldingsTest, WhatAPodWhoseDeletionIsStuckHoldsDoesNotLeave) {
+  ClusterMaker maker = MakeCluster()
+                           .Queue("q")
+                           .Node("n", {.gpus = 1, .millicpu = 8000})
+                           .Releasing("q/stuck", {.gpus = 1, .millicpu = 2000, .node = "n"})
+                           .Releasing("q/leaves", {.millicpu = 3000, .node = "n"});
+  maker.rows().pods[0].deletion_ns = kTestNowNs - 3600 * kSecondNs;
+  const Plan plan = RunPlan(Session(ParseConfig("")), maker.Build());
+  const FreeAmounts after = FreeAfter(plan, AccountOf(plan, TableOf(plan)));
+  const NodeId node = NodeNamed(*plan.cluster, "n");
+  EXPECT_EQ(after.leaving[node][kGpuSlot.index()], 0);
+  EXPECT_EQ(after.leaving[node][kCpuSlot.index()], 3000);
+  EXPECT_EQ(after.free[node][kCpuSlot.index()], 8000 - 2000 - 3000);
+}
+
 }  // namespace
 }  // namespace kai::holdings_test

@@ -2,12 +2,15 @@
 // being released (spec 2 S2).
 //
 //   time->EndOf(OverdueNs(cluster, pod), OverdueAfterNs(cluster));
+//   IsOverdue(cluster, pod, plan.now_ns)
 //
-// Invariants: times that are too large are the largest time. Cost: O(1). Threads: pure functions.
+// Invariants: times that are too large are the largest time; only a pod that ran can be overdue.
+// Cost: O(1). Threads: pure functions.
 #ifndef KAI_SESSION_OVERDUE_H_
 #define KAI_SESSION_OVERDUE_H_
 
 #include <cstdint>
+#include <limits>
 
 #include "kai/base/saturating.h"
 #include "kai/model/columns/cluster.h"
@@ -21,6 +24,11 @@ inline int64_t OverdueAfterNs(const Cluster& cluster) {
 
 inline int64_t OverdueNs(const Cluster& cluster, PodId pod) {
   return AddSaturating(cluster.pods().deletion_ns[pod], OverdueAfterNs(cluster));
+}
+
+inline bool IsOverdue(const Cluster& cluster, PodId pod, int64_t now_ns) {
+  const bool has_deadline = cluster.pods().deletion_ns[pod] != std::numeric_limits<int64_t>::min();
+  return has_deadline && OverdueNs(cluster, pod) <= now_ns;
 }
 
 }  // namespace kai
