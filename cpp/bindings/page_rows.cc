@@ -2,7 +2,6 @@
 
 #include <pybind11/stl.h>
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -333,19 +332,56 @@ py::list StartAlone(const Plan& plan, const Config& config, const std::vector<st
   return rows;
 }
 
-py::list HoldingRows(const Plan& plan) {
+namespace {
+
+// GPUs are counted in billionths.
+double ShownOf(const Cluster& cluster, ResourceSlot slot, double amount) {
+  return slot == kGpuSlot ? amount / kNanoOfAGpu : ForPeople(cluster.slots(), slot, amount);
+}
+
+}  // namespace
+
+py::tuple HoldingRows(const Plan& plan, const GpuAccount& account, const Config& config,
+                      const std::string& name) {
   const Cluster& cluster = *plan.cluster;
-  std::map<std::pair<std::string_view, std::string>, double> held;
-  for (const Holding& each : HoldingsOf(plan)) {
-    const double gpus = each.amounts[kGpuSlot.index()] / kNanoOfAGpu;
-    if (!each.group.valid() || gpus <= 0) continue;
-    const std::string_view node = cluster.Text(cluster.nodes().name[each.node]);
-    held[{node, cluster.PodGroupName(each.group)}] = gpus;
+  const std::vector<PodGroupId> groups = GroupsNamed({name}, cluster);
+  const std::vector<GroupPlaces> places = PlacesOf(plan, account, config, groups);
+  py::list resources;
+  py::list requested;
+  py::list free;
+  py::list held;
+  if (places.front().classes.empty()) return py::make_tuple(resources, requested, free, held);
+  const GroupPlaces::Waiting& waiting = places.front().classes.front();
+  std::vector<ResourceSlot> slots;
+  for (size_t i = 0; i < cluster.slots().size(); ++i) {
+    const auto slot = ResourceSlot(static_cast<int32_t>(i));
+    const bool is_gpu = slot == kGpuSlot;
+    const double each = is_gpu ? static_cast<double>(NanoGpus(GpusOf(waiting.first, cluster)))
+                               : cluster.RequestOf(waiting.first)[i];
+    if (slot == kPodsSlot || each <= 0) continue;
+    slots.push_back(slot);
+    resources.append(ToPython(cluster.slots().Name(slot)));
+    requested.append(ShownOf(cluster, slot, each));
   }
-  py::list rows;
-  for (const auto& [place, gpus] : held)
-    rows.append(py::make_tuple(ToPython(place.first), place.second, gpus));
-  return rows;
+  const auto row_of = [&](std::span<const double> amounts) {
+    py::list row;
+    for (const ResourceSlot slot : slots) row.append(ShownOf(cluster, slot, amounts[slot.index()]));
+    return row;
+  };
+  const FreeAmounts after = FreeAfter(plan, account);
+  absl::flat_hash_set<NodeId> possible;
+  for (const NodeId node : waiting.places->standing.possible) {
+    possible.insert(node);
+    free.append(py::make_tuple(ToPython(cluster.Text(cluster.nodes().name[node])),
+                               row_of(after.free[node])));
+  }
+  for (const Holding& each : HoldingsOf(plan)) {
+    if (!each.group.valid() || each.group == groups.front() || !possible.contains(each.node))
+      continue;
+    held.append(py::make_tuple(ToPython(cluster.Text(cluster.nodes().name[each.node])),
+                               cluster.PodGroupName(each.group), row_of(each.amounts)));
+  }
+  return py::make_tuple(resources, requested, free, held);
 }
 
 py::list GroupRows(const Plan& plan, const std::vector<std::string>& names, bool evictions) {

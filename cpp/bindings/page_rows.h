@@ -43,8 +43,12 @@ pybind11::list PossibleNodeRows(const Plan& plan, const GpuAccount& account, con
 // no group has.
 pybind11::list StartAlone(const Plan& plan, const Config& config,
                           const std::vector<std::string>& names);
-// What the groups that run on hold: node, group, GPUs; by node and group.
-pybind11::list HoldingRows(const Plan& plan);
+// Of the first class of a group's waiting pods: the resources that it requests, and how much of
+// each. For each node that could take such a pod if nothing else ran there, what is free after the
+// plan: node, amounts. What other groups hold there: node, group, amounts. In units for people.
+// Raises KeyError for a name that no group has.
+pybind11::tuple HoldingRows(const Plan& plan, const GpuAccount& account, const Config& config,
+                            const std::string& name);
 // For each group: what keeps its running pods.
 pybind11::list ProtectionRows(const Plan& plan, const Config& config,
                               const std::vector<std::string>& names);

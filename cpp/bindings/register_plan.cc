@@ -267,6 +267,11 @@ py::list RowsOfPossibleNodes(HeldPlan& self, const std::string& name) {
   });
 }
 
+py::tuple RowsOfHoldings(HeldPlan& self, const std::string& name) {
+  return self.Look(
+      [&](const Plan& plan) { return HoldingRows(plan, self.account(), self.config(), name); });
+}
+
 py::list StartAloneOf(HeldPlan& self, const std::vector<std::string>& names) {
   return self.Look([&](const Plan& plan) { return StartAlone(plan, self.config(), names); });
 }
@@ -331,7 +336,7 @@ void RegisterPlan(py::module_& module) {
       .def("possible_nodes", &RowsOfPossibleNodes, py::arg("name"))
       .def("start_alone", &StartAloneOf, py::arg("names"))
       .def("decided", [](HeldPlan& self) { return self.Look(&DecidedRows); })
-      .def("holdings", [](HeldPlan& self) { return self.Look(&HoldingRows); })
+      .def("holdings", &RowsOfHoldings, py::arg("name"))
       .def("protection", &RowsOfProtection, py::arg("names"))
       .def("outlines", &RowsOfOutlines, py::arg("names"))
       .def("to_json", &HeldPlan::ToJson, py::arg("stamp"))

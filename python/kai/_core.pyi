@@ -659,8 +659,18 @@ class Plan(metaclass=_Compiled):
         """For each group, whether it would start, or get more places than in this plan, if no other
         group waited. Raises KeyError for an unknown name."""
 
-    def holdings(self) -> list[tuple[str, str, float]]:
-        """GPUs that groups hold on nodes and keep: node, group, GPUs."""
+    def holdings(
+        self, name: str
+    ) -> tuple[
+        list[str],
+        list[float],
+        list[tuple[str, list[float]]],
+        list[tuple[str, str, list[float]]],
+    ]:
+        """Of the first class of the group's waiting pods: the resources that it requests, how much
+        of each, what is free on the nodes that could take such a pod if nothing else ran there
+        (node, amounts), and what other groups hold there and keep (node, group, amounts). In cores,
+        bytes, GPUs and devices. Raises KeyError for an unknown name."""
 
     def names(self) -> tuple[dict[str, str], list[tuple[str, str]]]:
         """The group of each pod, and the groups by the workload that they belong to."""

@@ -18,7 +18,7 @@ import generate
 import pytest
 
 import kai
-from kai.engine.fixing import requests
+from kai.engine import requests
 from kai.engine.fixing.fixes import Fix
 from kai.engine.fixing.trials import starts_in
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kai import _core
 
 _MEMBERS = (
-    "account", "claims", "counts", "decided", "decision_columns", "group_columns", "holdings",
+    "account", "claims", "counts", "decided", "decision_columns", "group_columns",
     "measured", "names", "nodes", "numa_zones_available", "order", "pod_groups", "pods",
     "queue_parents", "queues", "score_keys", "spent_searches", "timing_ns", "topology_ranks",
     "waiting",

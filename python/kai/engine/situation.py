@@ -65,6 +65,21 @@ class GroupFacts:
         return [gpus for gpus, _ in self.waiting]
 
 
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What the first class of a group's waiting pods requests, and where others hold it.
+
+    `resources`: those that a pod requests, and `requested`: how much of each, in cores, bytes, GPUs
+    or devices. `free`: by node that could take a pod if nothing else ran there, what is free after
+    the plan. `held`: by node and group, what other groups hold there and keep.
+    """
+
+    resources: Sequence[str]
+    requested: Sequence[float]
+    free: Mapping[str, Sequence[float]]
+    held: Mapping[str, Mapping[str, Sequence[float]]]
+
+
 class Situation:
     """Facts about the cluster of a compiled plan, and about the plan."""
 
@@ -224,10 +239,14 @@ class Situation:
         faster where all nodes are compared. The first use runs the cycle once more."""
         return self._compiled.nodes()
 
-    @cached_property
-    def holdings(self) -> list[tuple[str, str, Fraction]]:
-        """GPUs that groups hold on nodes and keep: node, group, GPUs."""
-        return [(node, group, exact(gpus)) for node, group, gpus in self._compiled.holdings()]
+    def holdings(self, name: str) -> Holdings:
+        """What a waiting group requests, and what others hold of it. Raises KeyError for an unknown
+        name."""
+        resources, requested, free, held = self._compiled.holdings(name)
+        by_node: dict[str, dict[str, Sequence[float]]] = {}
+        for node, group, amounts in held:
+            by_node.setdefault(node, {})[group] = amounts
+        return Holdings(resources, requested, dict(free), by_node)
 
     def starts_alone(self, name: str) -> bool:
         """Whether the group would start if no other group waited. False if that is not known: a

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kai.api import keys, kinds
-from kai.api.reading import at, mapping, node_of, objects, text
+from kai.api.reading import at, mapping, node_of, text
+from kai.engine import requests
 from kai.engine.values import Bind
 
 if TYPE_CHECKING:
@@ -76,24 +77,14 @@ def _places(
 
 
 def _request(pod: Mapping[str, Any]) -> Counter[str]:
-    """What its containers need at once; init containers run before them, one after the other."""
-    spec = mapping(pod.get("spec"))
-    total: Counter[str] = Counter()
-    for container in objects(spec.get("containers")):
-        total.update(_of_container(container))
-    for container in objects(spec.get("initContainers")):
-        own = _of_container(container)
-        if container.get("restartPolicy") == "Always":
-            total.update(own)
-        else:
-            total |= own
-    return total
-
-
-def _of_container(container: Mapping[str, Any]) -> Counter[str]:
-    resources = mapping(container.get("resources"))
-    amounts = {**mapping(resources.get("limits")), **mapping(resources.get("requests"))}
-    return Counter(_slices(amounts))
+    """The slices that a node needs for the pod, by profile."""
+    return Counter(
+        {
+            resource.removeprefix(keys.MIG_PREFIX): int(requests.total(pod, resource))
+            for resource in requests.names(pod)
+            if resource.startswith(keys.MIG_PREFIX)
+        }
+    )
 
 
 def _slices(amounts: Mapping[str, Any]) -> dict[str, int]:

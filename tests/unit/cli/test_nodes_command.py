@@ -141,7 +141,7 @@ def test_slices_of_pods_that_have_ended_or_prepare_are_free(run: Run, tmp_path: 
     cluster.running("a/old", pods=2, resources={ONE: 1}, node="n1")
     first, second = cluster.objects["pods"]
     cluster.upsert({**first, "kind": "Pod", "status": {"phase": "Succeeded"}})
-    prepares = {"name": "i", "resources": {"limits": {ONE: "3"}}}
+    prepares = {"name": "i", "resources": {"requests": {ONE: "3"}}}
     second["spec"]["initContainers"] = [prepares, {**prepares, "resources": {}}]
     cluster.upsert({**second, "kind": "Pod"})
     cluster.save(tmp_path / "c.zip")

@@ -5,8 +5,8 @@ command or YAML that makes it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kai.api.reading import mapping
@@ -14,7 +14,31 @@ from kai.engine.cluster import Cluster
 
 Edit = Callable[[Cluster], object]
 """Changes the objects of the cluster that it gets, by `upsert` and `delete`."""
-How = Callable[[], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of an object that a user writes: as YAML below a comment, or by a command.
+
+    Parts with the same comment or command are of one object, so they are printed as one.
+    """
+
+    body: Mapping[str, Any]
+    comment: str = ""
+    command: str = ""
+
+    def lines(self) -> list[str]:
+        if self.command:
+            return [f"{self.command} -p '{json.dumps(self.body, separators=(',', ':'))}'"]
+        import yaml
+
+        dumped = yaml.safe_dump(dict(self.body), sort_keys=False, default_flow_style=False)
+        return [f"# {self.comment}", *dumped.splitlines()]
+
+
+How = Callable[[Cluster], Iterable["str | Part"]]
+"""What makes a change: commands, and parts of objects. It gets the cluster with the changes before
+this one, so that the parts of several changes of an object add up."""
 
 COSTS: Mapping[str, float] = {
     "wait": 0,
@@ -61,39 +85,68 @@ class Right:
 class Change:
     """One change; changes are equal if they say the same.
 
-    `kind`: a key of `COSTS`. `says`: an order, without a full stop. `how`: returns commands or
-    YAML, a line each. `at`: for a change of time, RFC 3339.
+    `kind`: a key of `COSTS`. `says`: an order, without a full stop. `at`: for a change of time, RFC
+    3339.
     """
 
     kind: str
     says: str
-    how: How = field(default=tuple, compare=False, repr=False)
+    how: How = field(default=lambda _: (), compare=False, repr=False)
     edit: Edit = field(default=lambda _: None, compare=False, repr=False)
     rights: tuple[Right, ...] = field(default=(), compare=False)
     at: str | None = None
 
 
 def commands(*lines: str) -> How:
-    return lambda: lines
+    return lambda _: lines
 
 
 def patch(resource: str, namespace: str, name: str, body: Mapping[str, Any]) -> How:
     """A kubectl command that merges `body` into an object."""
     where = f" -n {namespace}" if namespace else ""
-    text = json.dumps(body, separators=(",", ":"))
-    return commands(f"kubectl patch {resource} {name}{where} --type=merge -p '{text}'")
+    part = Part(body, command=f"kubectl patch {resource} {name}{where} --type=merge")
+    return lambda _: (part,)
 
 
 def yaml_of(body: Mapping[str, Any], *, of: str) -> How:
     """The YAML of a part of an object, after a comment that names the object."""
+    return lambda _: (Part(body, comment=of),)
 
-    def lines() -> tuple[str, ...]:
-        import yaml
 
-        dumped = yaml.safe_dump(dict(body), sort_keys=False, default_flow_style=False)
-        return (f"# {of}", *dumped.splitlines())
+def printed(parts: Iterable[str | Part]) -> Iterator[str]:
+    """The lines of all of these; the parts of one object become one, where its first part is."""
+    merged: list[str | Part] = []
+    places: dict[tuple[str, str], int] = {}
+    for each in parts:
+        if isinstance(each, str):
+            merged.append(each)
+            continue
+        place = places.setdefault((each.comment, each.command), len(merged))
+        if place == len(merged):
+            merged.append(each)
+        else:
+            before = merged[place]
+            assert isinstance(before, Part)
+            merged[place] = replace(before, body=_merged(before.body, each.body))
+    for each in merged:
+        yield from (each,) if isinstance(each, str) else each.lines()
 
-    return lines
+
+def _merged(one: Any, other: Any) -> Any:
+    """`other` was written later. Containers are merged by name; tolerations add up."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        both = {**one, **other}
+        for name in one.keys() & other.keys():
+            if name == "tolerations":
+                both[name] = [*one[name], *other[name]]
+            else:
+                both[name] = _merged(one[name], other[name])
+        return both
+    if isinstance(one, list) and isinstance(other, list):
+        by_name = [{each.get("name"): each for each in rows} for rows in (one, other)]
+        if all(None not in rows for rows in by_name):
+            return [*_merged(*by_name).values()]
+    return other
 
 
 def put(kind: str, manifest: Mapping[str, Any]) -> Edit:

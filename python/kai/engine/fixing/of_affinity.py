@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any
 
 from kai.api.reading import at, mapping, objects
-from kai.engine.fixing.changes import Change, changed, with_spec, yaml_of
+from kai.engine.cluster import Cluster
+from kai.engine.fixing.changes import Change, Part, changed, with_spec, yaml_of
 from kai.engine.fixing.ladders import Ladder, several
 from kai.engine.fixing.waiting import Manifest, Waiting
 from kai.engine.places import near
@@ -143,18 +144,17 @@ def _with_terms(pod: Manifest, change: Callable[[Manifest], Manifest | None]) ->
 def _of_affinity(
     waiting: Waiting, says: str, change: Callable[[Manifest], Manifest | None]
 ) -> Change:
-    def how() -> tuple[str, ...]:
-        shapes: dict[str, dict[str, Any]] = {}
-        for pod in waiting.pods:
+    def how(cluster: Cluster) -> Iterator[Part]:
+        shapes: dict[str, tuple[str, dict[str, Any]]] = {}
+        for name in waiting.pod_names:
+            pod = cluster._existing("Pod", name)
             if _terms(pod):
                 terms = _terms(_with_terms(pod, change))
                 required = {"nodeSelectorTerms": terms} if terms else None
-                shapes.setdefault(json.dumps(terms), {_REQUIRED: required})
-        lines: list[str] = []
-        for shape in shapes.values():
-            body = {"spec": {"affinity": {"nodeAffinity": shape}}}
-            lines += yaml_of(body, of=waiting.its_pods)()
-        return tuple(lines)
+                shapes.setdefault(json.dumps(terms), (name, {_REQUIRED: required}))
+        for first, shape in shapes.values():
+            of = waiting.its_pods if len(shapes) == 1 else waiting.pods_like(first)
+            yield Part({"spec": {"affinity": {"nodeAffinity": shape}}}, comment=of)
 
     edit = changed("Pod", waiting.pod_names, lambda pod: _with_terms(pod, change))
     return Change("affinity", says, how, edit=edit, rights=(waiting.right,))

@@ -14,6 +14,7 @@ from kai.engine import edits, text
 from kai.engine.cluster import Cluster
 from kai.engine.fixing.changes import (
     Change,
+    Part,
     Right,
     changed,
     commands,
@@ -202,7 +203,7 @@ def tolerations(waiting: Waiting) -> Iterator[Ladder]:
         shown = {"spec": {"tolerations": added}}
         tolerant = partial(_tolerant, added)
         if waiting.pods:
-            yield one(_of_pods(waiting, "toleration", says, tolerant, shown))
+            yield one(_change_of_spec(waiting, "toleration", says, tolerant, shown))
 
 
 def topologies(waiting: Waiting) -> Iterator[Ladder]:
@@ -364,14 +365,15 @@ def _with_topology(waiting: Waiting, says: str, constraint: Mapping[str, Any]) -
     )
 
 
-def _of_pods(
+def _change_of_spec(
     waiting: Waiting,
     kind: str,
     says: str,
     change: Callable[[Manifest], Manifest],
     shown: Mapping[str, Any] | None = None,
 ) -> Change:
-    """A change of its waiting pods: of the pod template of its workload."""
+    """A change of where its waiting pods may run: of the pod template of its workload. `shown`: the
+    same part of each of them, to be printed."""
     how = yaml_of(shown, of=waiting.its_pods) if shown else commands()
     edit = changed("Pod", waiting.pod_names, change)
     return Change(kind, says, how, edit=edit, rights=(waiting.right,))
@@ -390,7 +392,7 @@ def _selecting(waiting: Waiting, label: str, value: str, other: str | None) -> C
     else:
         says = f"select {label}={other} instead of {value or label + '='} in {waiting.owner}"
     shown = {"spec": {"nodeSelector": {label: other}}}
-    return _of_pods(waiting, "selector", says, selecting, shown)
+    return _change_of_spec(waiting, "selector", says, selecting, shown)
 
 
 def _in_sub_group(waiting: Waiting, pods: list[str], wrong: str, name: str) -> Change:
@@ -440,7 +442,7 @@ def _more_pods(waiting: Waiting, missing: Mapping[str, int]) -> Change:
     return Change(
         "pods",
         f"create {text.count(number, 'more pod')}{names} of {waiting.owner}",
-        partial(_how_to_create, waiting, missing),
+        lambda _: _how_to_create(waiting, missing),
         edit=partial(_create, waiting, missing),
         rights=(waiting.right if waiting.has_owner else _to_create(waiting),),
     )
@@ -460,7 +462,7 @@ def _ungated_and_more(
     return Change(
         "pods",
         f"{more.says}, and {ungated.says} and of the new ones",
-        lambda: (*more.how(), *ungated.how()),
+        lambda cluster: (*more.how(cluster), *ungated.how(cluster)),
         edit=edit,
         rights=(*more.rights, *ungated.rights),
     )
@@ -499,7 +501,7 @@ def _how_to_create(waiting: Waiting, missing: Mapping[str, int]) -> tuple[str, .
             metadata["labels"] = {**metadata.get("labels", {}), keys.SUBGROUP_LABEL: subgroup}
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": model["spec"]}
         times = "once" if more == 1 else f"{more} times"
-        lines += yaml_of(body, of=f"to create {times}: kubectl create -f FILE")()
+        lines += Part(body, comment=f"to create {times}: kubectl create -f FILE").lines()
     return tuple(lines)
 
 

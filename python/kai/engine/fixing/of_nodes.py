@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from kai.api import keys, quantities
 from kai.api.reading import at, mapping
-from kai.engine import text
+from kai.engine import requests, text
+from kai.engine.amounts import amount
 from kai.engine.cluster import Cluster
-from kai.engine.fixing import requests
 from kai.engine.fixing.changes import Change, Right, changed, commands, with_labels, with_spec
 from kai.engine.fixing.ladders import Ladder, several
 from kai.engine.fixing.waiting import Manifest, Waiting, controller_of, owner_of
+from kai.engine.situation import Holdings
 
 _MOST_SETS = 3
+_TINY = 1e-6  # for amounts that are no exact floats
+_DIGITS = 6
 _ROLE = "node-role.kubernetes.io"
 _DESCRIBING = (
     "kubernetes.io",
@@ -119,9 +123,11 @@ def _meeting(unmet: Mapping[str, Any]) -> str | None:
 
 def ends(waiting: Waiting) -> Iterator[Ladder]:
     """Running groups that would have to end: sets that hold what is missing, the smallest first."""
-    sets = list(_smallest_sets(waiting))
+    if waiting.each is None:
+        return
+    sets = _Sets(waiting.situation.holdings(waiting.name), waiting.missing).smallest()
     if sets:
-        yield several([_ended(waiting, names, gpus) for gpus, names in sets])
+        yield several([_ended(waiting, names, held) for names, held in sets])
 
 
 def _describes(label: str) -> bool:
@@ -134,65 +140,101 @@ def _describes(label: str) -> bool:
 # ---- the sets of groups that hold what is missing ------------------------------------------------
 
 
-def _smallest_sets(waiting: Waiting) -> Iterator[tuple[Fraction, tuple[str, ...]]]:
-    """Sets of groups whose GPUs, with those that are free, would hold its next pods."""
-    each, missing = waiting.each, waiting.missing
-    if not each:
-        return
-    free = {name: gpus for name, gpus, _ in waiting.nodes}
-    held = _held(waiting, free)
-    found: dict[tuple[str, ...], Fraction] = {}
-    # All pods of one node first; then any group that frees room for enough of them.
-    if missing == 1:
-        for node, groups in held.items():
-            if names := _cover(each - free[node], groups):
-                found[names] = sum((groups[name] for name in names), Fraction(0))
-    total: dict[str, dict[str, Fraction]] = {}
-    for node, groups in held.items():
-        for name, gpus in groups.items():
-            total.setdefault(name, {})[node] = gpus
-    needed = missing - waiting.room
-    rooms = {
-        name: sum(
-            int((free[node] + gpus) // each - free[node] // each) for node, gpus in own.items()
-        )
-        for name, own in total.items()
-    }
-    by_room = sorted(rooms, key=lambda name: (-rooms[name], name))
-    chosen: list[str] = []
-    for name in by_room:
-        if rooms[name] >= needed:
-            found[(name,)] = sum(total[name].values(), Fraction(0))
-        if needed > sum(rooms[one] for one in chosen) and rooms[name]:
+class _Sets:
+    """Sets of groups that hold, with what is free, what the missing pods request. `missing`: how
+    many pods."""
+
+    def __init__(self, holdings: Holdings, missing: int) -> None:
+        self._of, self._missing = holdings, missing
+        self._room = {node: self._pods(free) for node, free in holdings.free.items()}
+        self._sizes: dict[str, Sequence[float]] = {}  # by group, what it holds on all these nodes
+        self._gained: Counter[str] = Counter()  # by group, places for pods if it ends
+        for node, groups in holdings.held.items():
+            free = holdings.free[node]
+            for name, own in groups.items():
+                before = self._sizes.get(name)
+                self._sizes[name] = own if before is None else _sum(before, own)
+                self._gained[name] += self._pods(_sum(free, own)) - self._room[node]
+
+    def smallest(self) -> list[tuple[tuple[str, ...], str]]:
+        """At most three: the groups, and what they hold in words."""
+        needed = self._missing - sum(self._room.values())
+        if needed <= 0 and "gpu" not in self._of.resources:
+            return []  # nothing lacks
+        found: set[tuple[str, ...]] = set()
+        # All pods of one node first; then any group that frees room for enough of them.
+        if self._missing == 1:
+            found.update(map(self._cover, self._of.held))
+        found.update((name,) for name, gained in self._gained.items() if gained >= needed)
+        chosen, gained = [], 0
+        for name, own in sorted(self._gained.items(), key=lambda row: (-row[1], row[0])):
+            if gained >= needed or not own:
+                break
             chosen.append(name)
-    if sum(rooms[one] for one in chosen) >= needed:
-        names = tuple(sorted(chosen))
-        found[names] = sum((sum(total[one].values(), Fraction(0)) for one in names), Fraction(0))
-    ranked = sorted((gpus, len(names), names) for names, gpus in found.items() if names)
-    yield from ((gpus, names) for gpus, _, names in ranked[:_MOST_SETS])
+            gained += own
+        if gained >= needed:
+            found.add(tuple(sorted(chosen)))
+        ranked = sorted((self._size(names), len(names), names) for names in found if names)
+        return [(names, self._in_words(names)) for _, _, names in ranked[:_MOST_SETS]]
+
+    def _pods(self, amounts: Sequence[float]) -> int:
+        """For how many pods they suffice."""
+        rows = zip(amounts, self._of.requested, strict=True)
+        return min((int(has / each + _TINY) for has, each in rows), default=0)
+
+    def _cover(self, node: str) -> tuple[str, ...]:
+        """Groups on the node that make room for one pod: the smallest that suffices alone, or the
+        largest ones."""
+        groups: Mapping[str, Sequence[float]] = self._of.held[node]
+        free: Sequence[float] = self._of.free[node]
+        alone = [
+            (self._scarce_of(own), name)
+            for name, own in groups.items()
+            if self._pods(_sum(free, own))
+        ]
+        if alone:
+            return (min(alone)[1],)
+        chosen: list[str] = []
+        by_size = sorted(groups, key=lambda name: (self._scarce_of(groups[name]), name))
+        for name in reversed(by_size):
+            chosen.append(name)
+            free = _sum(free, groups[name])
+            if self._pods(free):
+                return tuple(sorted(chosen))
+        return ()
+
+    @cached_property
+    def _scarce(self) -> list[int]:
+        """Of which resources too little is free for the missing pods; if of none, all."""
+        places = range(len(self._of.resources))
+        free = self._of.free.values()
+        found = [
+            place
+            for place in places
+            if sum(int(row[place] / self._of.requested[place] + _TINY) for row in free)
+            < self._missing
+        ]
+        return found or [*places]
+
+    def _scarce_of(self, amounts: Sequence[float]) -> float:
+        """In pods that request as much."""
+        return sum(amounts[place] / self._of.requested[place] for place in self._scarce)
+
+    def _held(self, names: Sequence[str]) -> list[float]:
+        return [sum(column) for column in zip(*(self._sizes[name] for name in names), strict=True)]
+
+    def _size(self, names: Sequence[str]) -> float:
+        return round(self._scarce_of(self._held(names)), _DIGITS)
+
+    def _in_words(self, names: Sequence[str]) -> str:
+        held = self._held(names)
+        rows = ((self._of.resources[place], round(held[place], _DIGITS)) for place in self._scarce)
+        gpus_first = sorted(rows, key=lambda row: row[0] != "gpu")
+        return text.listing(amount(*row) for row in gpus_first if row[1])
 
 
-def _cover(needed: Fraction, groups: Mapping[str, Fraction]) -> tuple[str, ...]:
-    """Groups that hold as many GPUs: the smallest that suffices alone, or the largest ones."""
-    alone = [(gpus, name) for name, gpus in groups.items() if gpus >= needed]
-    if alone:
-        return (min(alone)[1],)
-    chosen: list[str] = []
-    for gpus, name in sorted(((gpus, name) for name, gpus in groups.items()), reverse=True):
-        chosen.append(name)
-        needed -= gpus
-        if needed <= 0:
-            return tuple(sorted(chosen))
-    return ()
-
-
-def _held(waiting: Waiting, nodes: Mapping[str, Any]) -> dict[str, dict[str, Fraction]]:
-    """By node, the GPUs that each running group holds there; not its own."""
-    held: dict[str, dict[str, Fraction]] = {}
-    for node, group, gpus in waiting.situation.holdings:
-        if node in nodes and group != waiting.name:
-            held.setdefault(node, {})[group] = gpus
-    return held
+def _sum(one: Sequence[float], other: Sequence[float]) -> list[float]:
+    return [a + b for a, b in zip(one, other, strict=True)]
 
 
 # ---- the changes ---------------------------------------------------------------------------------
@@ -313,12 +355,14 @@ def _end_of(cluster: Cluster, group: str, pods: Sequence[str]) -> str:
     return ""
 
 
-def _ended(waiting: Waiting, names: tuple[str, ...], gpus: Fraction) -> Change:
+def _ended(waiting: Waiting, names: tuple[str, ...], held: str) -> Change:
+    """`held`: what they hold, in words."""
+
     def running(name: str) -> list[str]:
         pods = waiting.cluster._pods_of(name).items()
         return sorted(pod for pod, manifest in pods if at(manifest, "spec", "nodeName"))
 
-    def how() -> tuple[str, ...]:
+    def how(_: Cluster) -> tuple[str, ...]:
         bare: dict[str, list[str]] = {}
         lines: list[str] = []
         for name in names:
@@ -336,7 +380,6 @@ def _ended(waiting: Waiting, names: tuple[str, ...], gpus: Fraction) -> Change:
             cluster.remove(*running(name), kind="Pod")
 
     noun = "pod group" if len(names) == 1 else "pod groups"
-    held = text.count(gpus, "GPU")
     return Change(
         "end",
         f"end the running pods of {noun} {text.listing(names, most=4)} ({held})",

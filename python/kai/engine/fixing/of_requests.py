@@ -12,12 +12,12 @@ from functools import cached_property, partial
 from typing import Any
 
 from kai.api import keys, quantities
-from kai.api.kinds import full_name
 from kai.api.reading import annotations_of, at, mapping, node_of, whole_number
+from kai.engine import requests as of_pod
 from kai.engine import text
 from kai.engine.amounts import SIZES, amount, part
-from kai.engine.fixing import requests as of_pod
-from kai.engine.fixing.changes import Change, changed, with_annotations, yaml_of
+from kai.engine.cluster import Cluster
+from kai.engine.fixing.changes import Change, Part, changed, with_annotations
 from kai.engine.fixing.ladders import Ladder, one, several
 from kai.engine.fixing.waiting import Manifest, Waiting
 from kai.engine.places import near
@@ -72,7 +72,7 @@ def profiles(waiting: Waiting) -> Iterator[Ladder]:
         close = near(wanted, sorted(there))
         others = [*close, *sorted(there.difference(close))][:_MOST_PROFILES]
         yield several([
-            _of_pods(
+            _change_of_containers(
                 waiting,
                 "gpus",
                 f"request {other} instead of {wanted} in {waiting.owner}",
@@ -410,7 +410,7 @@ def _fewer(
             f"request {amount(resource, float(most))} for each pod instead of "
             f"{up_to}{part(resource, float(now))}"
         )
-        return _of_pods(waiting, kind, says, partial(_capped, name, most))
+        return _change_of_containers(waiting, kind, says, partial(_capped, name, most))
 
     return Ladder(values, change, unit=-1, now=math.ceil(now / unit))
 
@@ -429,42 +429,41 @@ def _half_a_gpu(waiting: Waiting) -> Change:
     def half(pod: Manifest) -> Manifest:
         return with_annotations(of_pod.without(pod, keys.NVIDIA_GPU), annotations)
 
-    return _of_pods(waiting, "gpus", says, half, annotations)
+    return _change_of_containers(waiting, "gpus", says, half, annotations)
 
 
 def _annotated(waiting: Waiting, says: str, key: str, value: str) -> Change:
     annotations = {key: value}
-    return _of_pods(
+    return _change_of_containers(
         waiting, "gpus", says, lambda pod: with_annotations(pod, annotations), annotations
     )
 
 
-def _of_pods(
+def _change_of_containers(
     waiting: Waiting,
     kind: str,
     says: str,
     change: Callable[[Manifest], Manifest],
     annotations: Mapping[str, str] | None = None,
 ) -> Change:
-    """A change of its waiting pods: of the pod templates of its workload."""
+    """A change of what the containers of its waiting pods request: of the pod templates of its
+    workload. What differs is printed, once for pods that differ in the same way."""
 
-    def how() -> tuple[str, ...]:
+    def how(cluster: Cluster) -> Iterator[Part]:
         shapes: dict[str, tuple[str, dict[str, Any]]] = {}
         changed_pods = 0
-        for pod in waiting.pods:
+        for name in waiting.pod_names:
+            pod = cluster._existing("Pod", name)
             spec = of_pod.shown(pod, change(pod))
             body = {"metadata": {"annotations": dict(annotations)}} if annotations else {}
             body |= {"spec": spec} if spec else {}
             if body:
-                shapes.setdefault(json.dumps(body), (full_name(pod), body))
+                shapes.setdefault(json.dumps(body), (name, body))
                 changed_pods += 1
         # Pods that already request less keep what they request.
         is_for_all = len(shapes) == 1 and changed_pods == len(waiting.pods)
-        lines: list[str] = []
         for first, body in shapes.values():
-            of = waiting.its_pods if is_for_all else f"pods of {waiting.owner} like {first}"
-            lines += yaml_of(body, of=of)()
-        return tuple(lines)
+            yield Part(body, comment=waiting.its_pods if is_for_all else waiting.pods_like(first))
 
     edit = changed("Pod", waiting.pod_names, change)
     return Change(kind, says, how, edit=edit, rights=(waiting.right,))

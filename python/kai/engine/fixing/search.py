@@ -245,7 +245,7 @@ class _Search:
         return Fix(
             changes=tuple(change.says for change in changes),
             kinds=tuple(change.kind for change in changes),
-            how=tuple(line for change in changes for line in change.how()),
+            how=self._trials.how(changes),
             starts=f"Then it {started.headline.removeprefix(name).strip()}",
             evicted=effects.evicted,
             moved=effects.moved,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kai.engine.cluster import Cluster
 from kai.engine.explain import why
-from kai.engine.fixing.changes import Change
+from kai.engine.fixing.changes import Change, Part, printed
 from kai.errors import KaiError
 
 if TYPE_CHECKING:
@@ -94,6 +94,15 @@ class Trials:
     def started(self, changes: Sequence[Change]) -> Started:
         """Of changes with which it starts."""
         return self._started[_key(changes)]
+
+    def how(self, changes: Sequence[Change]) -> tuple[str, ...]:
+        """The commands or YAML that make these changes, a line each."""
+        parts: list[str | Part] = []
+        with self._trial.changes_undone():
+            for change in changes:
+                parts += change.how(self._trial)
+                change.edit(self._trial)
+        return tuple(printed(parts))
 
     def cluster_with(self, changes: Sequence[Change]) -> Cluster:
         """A copy of the cluster with these changes. Raises KaiError if they cannot be made

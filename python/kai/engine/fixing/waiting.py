@@ -95,6 +95,10 @@ class Waiting:
         is_bare = self.owner_is_pod and len(self.pods) == 1
         return self.owner if is_bare else f"the pods of {self.owner}"
 
+    def pods_like(self, first: str) -> str:
+        """The same of some of its pods: those that are as this one, "namespace/name"."""
+        return f"pods of {self.owner} like {first}"
+
     # ---- its reasons -----------------------------------------------------------------------------
 
     def reasons(self, *codes: str) -> Iterator[Reason]:

@@ -22,6 +22,16 @@ def total(pod: Manifest, resource: str) -> Fraction:
     return max(running + sidecars, widest) + _overhead(pod, resource)
 
 
+def names(pod: Manifest) -> set[str]:
+    """The resources that some container of the pod requests."""
+    return {
+        name
+        for part in _PARTS
+        for each in objects(at(pod, "spec", part))
+        for name in mapping(at(each, "resources", "requests"))
+    }
+
+
 def capped(pod: Manifest, resource: str, most: Fraction) -> dict[str, Any] | None:
     """The pod with no more than this: its largest containers get less. None if its sidecars or its
     overhead need more."""
