@@ -41,12 +41,12 @@ class Consolidation final : public EvictionAction {
     return !FirstPodFitsWhatIsFree(cycle, group) || !MayReturn(cycle, group);
   }
 
-  std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {
+  Candidates CandidatesFor(CycleView& cycle, PodGroupId group, VictimLists*) override {
     State& state = CurrentState(cycle);
-    if (!IsMovable(state, group)) return FirstOf(cycle, &state);
+    if (!IsMovable(state, group)) return Candidates(FirstOf(cycle, &state));
     std::vector<PodGroupId> others = state.movable;
     std::erase(others, group);
-    return FirstToMove(cycle, std::move(others));
+    return Candidates(FirstToMove(cycle, std::move(others)));
   }
 
   bool Accepts(CycleView& cycle, PodGroupId, const Scenario& scenario, const QuotaCount&) override {
@@ -140,7 +140,7 @@ class Consolidation final : public EvictionAction {
       ++limit;  // KAI takes one more (spec 2 R2)
     if (candidates.size() <= static_cast<size_t>(limit)) return candidates;
     // The groups that a victim queue would give up first; KAI chooses them at random (spec 2 W10).
-    VictimPool pool(cycle, candidates);
+    VictimPool pool(cycle, Candidates(candidates));
     VictimQueue queue(&pool);
     const PodMarks none(0);
     std::vector<PodGroupId> first;

@@ -5,7 +5,7 @@
 //
 //   TestCycle cycle(MakeCluster()...);
 //   cycle.switches.Set(Switch::kVictimShares, false);
-//   VictimPool pool(cycle.view, cycle.Groups({"ns/a", "ns/b"}));
+//   VictimPool pool(cycle.view, Candidates(candidates));
 #ifndef KAI_ACTIONS_CYCLE_FOR_TEST_H_
 #define KAI_ACTIONS_CYCLE_FOR_TEST_H_
 

@@ -65,6 +65,7 @@ void EvictionAction::Run(CycleView& cycle) {
 
   SearchMeter meter(*cycle.budgets, name_, cycle.stopwatch);
   size_t known_spent = 0;
+  VictimLists lists(cycle);
   FailedGroups failed(cycle, SharesFailuresPerQueue() ? FailedGroups::Scope::kQueue
                                                       : FailedGroups::Scope::kCluster);
   for (; group.valid(); group = turns.Next()) {
@@ -73,8 +74,9 @@ void EvictionAction::Run(CycleView& cycle) {
       turns.Fail();
       continue;
     }
-    std::vector<PodGroupId> candidates;
-    if (!CannotSucceed(cycle, group)) candidates = CandidatesFor(cycle, group);
+    lists.Update();
+    Candidates candidates;
+    if (!CannotSucceed(cycle, group)) candidates = CandidatesFor(cycle, group, &lists);
     if (candidates.empty()) {
       failed.Add(group);
       turns.Fail();
@@ -112,85 +114,6 @@ void EvictionAction::Run(CycleView& cycle) {
         break;
     }
   }
-}
-
-namespace {
-
-bool AllAreSpared(const CycleView& cycle, PodGroupId group) {
-  for (const SubGroupId pod_set : cycle.cluster->pod_groups().PodSetsOf(group)) {
-    for (const PodId pod : cycle.order->PodsOf(pod_set)) {
-      if (IsActiveAllocated(cycle.cluster->pods().status[pod]) && !cycle.order->IsSpared(pod))
-        return false;
-    }
-  }
-  return true;
-}
-
-// The listed groups of these queues that still have pods to lose; only checks groups that lost pods
-// in this cycle.
-template <typename IsTaken>
-std::vector<PodGroupId> StillActive(const CycleView& cycle, std::span<const PodGroupId> groups,
-                                    const IsTaken& is_taken) {
-  const IndexVector<PodGroupId, QueueId>& queue = cycle.cluster->pod_groups().queue;
-  const bool any_changed = cycle.statement->Mark() != 0;
-  std::vector<PodGroupId> active;
-  active.reserve(groups.size());
-  for (const PodGroupId group : groups) {
-    if (!is_taken(queue[group])) continue;
-    const bool lost_pods = any_changed && (cycle.log->Has(group, CycleLog::kEvicted) ||
-                                           cycle.log->Has(group, CycleLog::kIsStale));
-    if (!lost_pods || !AllAreSpared(cycle, group)) active.push_back(group);
-  }
-  return active;
-}
-
-// KAI also considers groups that got their first pods in this cycle: these are among the waiting
-// ones.
-template <typename IsTaken>
-std::vector<PodGroupId> WithNew(const CycleView& cycle, std::span<const PodGroupId> groups,
-                                const IsTaken& is_taken) {
-  if (cycle.switches->on(Switch::kSameCycleEviction)) return StillActive(cycle, groups, is_taken);
-  const CandidateFilter filter{
-      .ready = false, .pending = false, .preemptible = true, .active = true};
-  std::vector<PodGroupId> waiting = cycle.lists().waiting;
-  std::erase_if(waiting, [&](PodGroupId group) {
-    return !cycle.MayRun(group) || !IsCandidate(*cycle.cluster, *cycle.order, group, filter);
-  });
-  return StillActive(cycle, MergeByCreation(*cycle.cluster, groups, waiting), is_taken);
-}
-
-}  // namespace
-
-std::vector<PodGroupId> EvictionAction::MayLoseIn(const CycleView& cycle, QueueId queue) {
-  return WithNew(cycle, cycle.lists().may_lose_in[queue],
-                 [queue](QueueId its) { return its == queue; });
-}
-
-std::vector<PodGroupId> EvictionAction::MayLoseIn(const CycleView& cycle,
-                                                  std::span<const QueueId> queues) {
-  const PodGroupLists& lists = cycle.lists();
-  size_t merged = 0;  // how many groups one merge after the other would copy
-  size_t listed = 0;
-  for (const QueueId queue : queues) {
-    merged += listed > 0 ? listed + lists.may_lose_in[queue].size() : 0;
-    listed += lists.may_lose_in[queue].size();
-  }
-  if (merged < lists.may_lose.size()) {
-    std::vector<PodGroupId> groups;
-    for (const QueueId queue : queues) {
-      std::vector<PodGroupId> its = MayLoseIn(cycle, queue);
-      groups = groups.empty() ? std::move(its) : MergeByCreation(*cycle.cluster, groups, its);
-    }
-    return groups;
-  }
-  IndexVector<QueueId, uint8_t> is_taken(cycle.cluster->queues().size());
-  for (const QueueId queue : queues) is_taken[queue] = 1;
-  return WithNew(cycle, lists.may_lose,
-                 [&](QueueId its) { return its.valid() && is_taken[its] != 0; });
-}
-
-std::vector<PodGroupId> EvictionAction::MayLose(const CycleView& cycle) {
-  return WithNew(cycle, cycle.lists().may_lose, [](QueueId) { return true; });
 }
 
 void EvictionAction::EraseWithoutAlive(const CycleView& cycle, std::vector<PodGroupId>* groups) {

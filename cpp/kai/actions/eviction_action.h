@@ -18,6 +18,7 @@
 #include "kai/actions/action.h"
 #include "kai/actions/candidates.h"
 #include "kai/actions/turns.h"
+#include "kai/actions/victim_lists.h"
 #include "kai/actions/victim_search.h"
 
 namespace kai {
@@ -52,18 +53,13 @@ class EvictionAction : public Action {
   virtual ReturnBounds* Returns(CycleView&) { return nullptr; }
   // Groups that may lose pods for this one, in order of creation; empty if a search certainly
   // fails.
-  virtual std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) = 0;
+  virtual Candidates CandidatesFor(CycleView& cycle, PodGroupId group, VictimLists* lists) = 0;
   // Called while the changes of the scenario are in place (spec 2 V13).
   virtual bool Accepts(CycleView& cycle, PodGroupId group, const Scenario& scenario,
                        const QuotaCount& request) = 0;
   // Adds the data that the note of an eviction needs.
   virtual void Annotate(CycleView&, CycleLog::Decision*) {}
 
-  // Preemptible groups of a leaf queue, of several, or of all queues, with a pod that holds a node
-  // or a promised one; in order of creation.
-  static std::vector<PodGroupId> MayLoseIn(const CycleView& cycle, QueueId queue);
-  static std::vector<PodGroupId> MayLoseIn(const CycleView& cycle, std::span<const QueueId> queues);
-  static std::vector<PodGroupId> MayLose(const CycleView& cycle);
   // Removes groups without alive pods from the list (spec 2 R2, R4). With single victims, every
   // group that may lose pods has such pods; in KAI a pod that is evicted twice counts as two
   // missing ones.

@@ -35,7 +35,7 @@ class Preempt final : public EvictionAction {
     return !CheckNonPreemptibleQuota(cycle.shares->table(), queue, requested).fits();
   }
 
-  std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {
+  Candidates CandidatesFor(CycleView& cycle, PodGroupId group, VictimLists*) override {
     const PodGroupColumns& groups = cycle.cluster->pod_groups();
     if (options_.min_runtime) {
       runtime_ns_ = MinRuntime(cycle.cluster->queues(), *options_.min_runtime)
@@ -51,12 +51,12 @@ class Preempt final : public EvictionAction {
         options_.min_runtime && AnyIsProtected(cycle, groups.queue[group], runtime_ns_);
     // No pods that started in this cycle are among them.
     if (cycle.switches->on(Switch::kSameCycleEviction) && all_are_lower && !any_is_protected)
-      return candidates;
+      return Candidates(std::move(candidates));
     std::erase_if(candidates, [&](PodGroupId victim) {
       return victim == group || !MattersMore(cycle, group, victim) ||
              (IsProtectedNow(cycle, victim) && !IsElastic(cycle, victim));  // spec 1 F99, F104
     });
-    return candidates;
+    return Candidates(std::move(candidates));
   }
 
   bool Accepts(CycleView& cycle, PodGroupId, const Scenario& scenario, const QuotaCount&) override {

@@ -29,7 +29,7 @@ class Reclaim final : public EvictionAction {
     return LiveRule(cycle, group).MayStart(cycle.order->NextRequest(group));
   }
 
-  std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {
+  Candidates CandidatesFor(CycleView& cycle, PodGroupId group, VictimLists* lists) override {
     const Cluster& cluster = *cycle.cluster;
     before_ = cycle.shares->table().sums;  // spec 1 F87: the state at the start of the search
     uses_ = IndexVector<QueueId, int32_t>(cluster.queues().size(), -1);
@@ -39,10 +39,10 @@ class Reclaim final : public EvictionAction {
     const QuotaCount& request = cycle.order->NextRequest(group);
     std::vector<QueueId> victims;
     bool can_lose = false;
-    const PodGroupLists& lists = cycle.lists();
+    const PodGroupLists& listed = cycle.lists();
     for (const QueueId queue : cluster.queues().name.ids()) {
       const bool has_victims =
-          !lists.may_lose_in[queue].empty() || !cycle.switches->on(Switch::kSameCycleEviction);
+          !listed.may_lose_in[queue].empty() || !cycle.switches->on(Switch::kSameCycleEviction);
       if (queue == own || !cluster.queues().IsLeaf(queue) || !has_victims ||
           !rule.MayBeVictim(queue, request))
         continue;
@@ -52,14 +52,15 @@ class Reclaim final : public EvictionAction {
     if (!can_lose &&
         (!cluster.params().allow_consolidating_reclaim || !FirstPodFitsWhatIsFree(cycle, group)))
       return {};
-    std::vector<PodGroupId> candidates = MayLoseIn(cycle, victims);
-    if (std::ranges::any_of(victims,
-                            [&](QueueId queue) { return AnyIsProtectedFrom(cycle, own, queue); })) {
-      std::erase_if(candidates, [&](PodGroupId victim) {  // spec 1 F104
-        return IsProtectedFrom(cycle, own, victim) && !IsElastic(cycle, victim);
-      });
-    }
-    return candidates;
+    const bool any_is_protected = std::ranges::any_of(
+        victims, [&](QueueId queue) { return AnyIsProtectedFrom(cycle, own, queue); });
+    Candidates candidates(lists, std::move(victims));
+    if (!any_is_protected) return candidates;
+    std::vector<PodGroupId> unprotected = candidates.All();
+    std::erase_if(unprotected, [&](PodGroupId victim) {  // spec 1 F104
+      return IsProtectedFrom(cycle, own, victim) && !IsElastic(cycle, victim);
+    });
+    return Candidates(std::move(unprotected));
   }
 
   bool Accepts(CycleView& cycle, PodGroupId group, const Scenario& scenario,

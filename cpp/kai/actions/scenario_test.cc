@@ -24,7 +24,7 @@ struct Base {
       : cycle(maker), candidates(cycle.Groups(groups)), offered(cycle.cluster().nodes().size()) {
     for (const Switch which : as_kai) cycle.switches.Set(which, false);
     for (const std::string& node : offered_nodes) offered[cycle.rooms.Node(node)] = 1;
-    pool.emplace(cycle.view, candidates);
+    pool.emplace(cycle.view, Candidates(candidates));
     const PodList pods = cycle.rooms.order().PodsToPlace(cycle.rooms.Group("ns/new"));
     base.emplace(cycle.view, pods, cycle.Victims(recorded), &*pool,
                  offered_nodes.empty() ? nullptr : &offered);
@@ -303,7 +303,7 @@ TEST(ScenarioKeyTest, RecordedVictimsDifferFromAddedOnes) {
 TEST(ScenarioKeyTest, ThePodsToPlaceArePartOfTheKey) {
   TestCycle cycle(ThreeGroups().Pending("ns/two", {.pods = 2, .gpus = 1, .min_member = 2}));
   const std::vector<PodGroupId> candidates = cycle.Groups(kThreeGroups);
-  VictimPool pool(cycle.view, candidates);
+  VictimPool pool(cycle.view, Candidates(candidates));
   const PodList pods = cycle.rooms.order().PodsToPlace(cycle.rooms.Group("ns/two"));
   const ScenarioBase whole(cycle.view, pods, {}, &pool, nullptr);
   const ScenarioBase part(cycle.view, std::span(pods).first(1), {}, &pool, nullptr);

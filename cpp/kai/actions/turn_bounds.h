@@ -1,8 +1,8 @@
 // TurnBounds: a proof that a group is placed in no scenario of its search, because it is always the
 // last to take its turn: all victims have their places back by then.
 //
-//   turn_bounds_(cycle, group, candidates, waiting_.runs()),
-//   if (CannotSucceed() || turn_bounds_.AllReturnFirst(part.front())) break;
+//   turn_bounds_.emplace(cycle_, group_, candidates_.All(), waiting_.runs());
+//   if (CannotSucceed() || turn_bounds_->AllReturnFirst(part.front())) break;
 //
 // The proof has two halves. The order of turns: the queue of the group, represented by one of its
 // groups, comes after the queue of each victim as long as a victim of that queue waits. The room:

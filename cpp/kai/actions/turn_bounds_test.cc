@@ -52,7 +52,8 @@ struct Bounds {
   int64_t Scenarios(bool plain) {
     cycle.view.plain_search = plain;
     SearchMeter meter(cycle.budgets, "reclaim", nullptr);
-    VictimSearch search(cycle.view, group, candidates,
+    const Candidates all(candidates);
+    VictimSearch search(cycle.view, group, all,
                         [](const Scenario&, const QuotaCount&) { return true; }, &meter, {});
     EXPECT_EQ(search.Run(), SearchOutcome::kGeneratorsExhausted);
     return meter.scenarios();

@@ -7,11 +7,39 @@
 
 namespace kai {
 
-VictimPool::VictimPool(const CycleView& cycle, std::span<const PodGroupId> candidates)
+VictimPool::VictimPool(const CycleView& cycle, const Candidates& candidates)
     : cycle_(cycle), sorted_(cycle.cluster->queues().size()), heaps_(cycle.cluster->queues()) {
   const Cluster& cluster = *cycle.cluster;
+  Groups created(cluster.queues().size());
+  if (VictimLists* lists = candidates.lists()) {
+    for (const QueueId leaf : candidates.queues()) {
+      created[leaf] = lists->In(leaf);
+      sorted_[leaf] = lists->SortedIn(leaf);
+    }
+    EnterLeaves(candidates.queues(), created);
+    return;
+  }
+  own_ = IndexVector<QueueId, std::vector<PodGroupId>>(cluster.queues().size());
+  std::vector<QueueId> leaves;
+  for (const PodGroupId group : candidates.All()) {
+    std::vector<PodGroupId>& groups = own_[cluster.pod_groups().queue[group]];
+    if (groups.empty()) leaves.push_back(cluster.pod_groups().queue[group]);
+    groups.push_back(group);
+  }
+  for (const QueueId leaf : leaves) created[leaf] = own_[leaf];
+  EnterLeaves(leaves, created);
+  for (const QueueId leaf : leaves) {
+    SortVictims(cycle, &own_[leaf]);
+    sorted_[leaf] = own_[leaf];
+  }
+}
+
+void VictimPool::EnterLeaves(const std::vector<QueueId>& leaves, const Groups& created) {
+  const CycleView& cycle = cycle_;
+  const Cluster& cluster = *cycle.cluster;
   const auto goes_first = [&](PodGroupId a, PodGroupId b) {
-    return GroupGoesFirst(a, cycle.order->ElasticStateOf(a), b, cycle.order->ElasticStateOf(b));
+    return IsVictimBefore(cycle, a, cycle.order->ElasticStateOf(a), b,
+                          cycle.order->ElasticStateOf(b));
   };
   // The heaps of queues get the layout that results from adding groups one by one: a queue is added
   // with its first group, and compared with what the others have so far.
@@ -30,78 +58,20 @@ VictimPool::VictimPool(const CycleView& cycle, std::span<const PodGroupId> candi
     }
     return !GoesFirst(contender(a), contender(b), cycle.shares->total());
   };
-  std::vector<QueueId> leaves;
-  for (const PodGroupId group : candidates) {
-    const QueueId queue = cluster.pod_groups().queue[group];
-    std::vector<PodGroupId>& groups = sorted_[queue];
-    if (groups.empty()) {
-      leaves.push_back(queue);
-      groups.reserve(cycle.lists().may_lose_in[queue].size());
-    }
-    groups.push_back(group);
-  }
   const IndexVector<PodGroupId, int64_t>& rank = cluster.pod_groups().creation_rank;
   std::vector<size_t> looked_at(leaves.size());  // number of checked groups of each leaf
   for (const QueueId entering : leaves) {
     for (size_t i = 0; i < leaves.size() && leaves.size() > 1; ++i) {
-      const std::vector<PodGroupId>& groups = sorted_[leaves[i]];
+      const std::span<const PodGroupId> groups = created[leaves[i]];
       PodGroupId& its = first[leaves[i]];
       for (size_t& at = looked_at[i]; at < groups.size(); ++at) {
-        if (rank[groups[at]] > rank[sorted_[entering].front()]) break;
+        if (rank[groups[at]] > rank[created[entering].front()]) break;
         if (!its.valid() || goes_first(groups[at], its)) its = groups[at];
       }
     }
-    first[entering] = first[entering].valid() ? first[entering] : sorted_[entering].front();
+    first[entering] = first[entering].valid() ? first[entering] : created[entering].front();
     heaps_.Enter(entering, queue_less);
   }
-  for (const QueueId leaf : leaves) SortVictims(&sorted_[leaf]);
-}
-
-void VictimPool::SortVictims(std::vector<PodGroupId>* groups) const {
-  const PodGroupColumns& columns = cycle_.cluster->pod_groups();
-  PodOrder& order = *cycle_.order;
-  // Their order was computed when the cluster was built; only groups that have changed since must
-  // be sorted again.
-  const auto by_rank = [&](PodGroupId a, PodGroupId b) { return columns.IsVictimBefore(a, b); };
-  const auto goes_first = [&](PodGroupId a, PodGroupId b) {
-    return GroupGoesFirst(a, order.ElasticStateOf(a), b, order.ElasticStateOf(b));
-  };
-  std::reverse(groups->begin(), groups->end());  // the youngest first: often final
-  if (cycle_.worklist.comparators != Worklist::Options().comparators) {
-    std::sort(groups->begin(), groups->end(), goes_first);
-    return;
-  }
-  const auto changed =
-      !order.AnyStateChanged()
-          ? groups->end()
-          : std::stable_partition(groups->begin(), groups->end(), [&](PodGroupId group) {
-              return order.ElasticStateOf(group) == columns.elastic_state[group];
-            });
-  // All or some groups of the queue's list, and no others.
-  const bool is_listed = cycle_.switches->on(Switch::kSameCycleEviction);
-  const bool is_sorted =
-      (is_listed && columns.lists.bounds_in[columns.queue[groups->front()]].youngest_first) ||
-      std::is_sorted(groups->begin(), changed, by_rank);
-  if (!is_sorted) std::sort(groups->begin(), changed, by_rank);
-  for (auto last = changed; last != groups->end(); ++last)
-    std::rotate(std::upper_bound(groups->begin(), last, *last, goes_first), last, last + 1);
-}
-
-bool VictimPool::GroupGoesFirst(PodGroupId a, ElasticState state_a, PodGroupId b,
-                                ElasticState state_b) const {
-  // The reverse of the order in which groups are placed (spec 1 F108).
-  const PodGroupColumns& groups = cycle_.cluster->pod_groups();
-  for (const GroupComparator comparator : cycle_.worklist.comparators) {
-    if (comparator == GroupComparator::kPriority) {
-      if (groups.priority[a] != groups.priority[b]) return groups.priority[a] < groups.priority[b];
-    } else if (comparator == GroupComparator::kJobOrder) {
-      if (cycle_.worklist.job_order->IsBetter(a, b)) return false;
-      if (cycle_.worklist.job_order->IsBetter(b, a)) return true;
-    } else if (state_a != state_b) {
-      return state_a > state_b;
-    }
-  }
-  return groups.creation_rank[a] > groups.creation_rank[b];
 }
 
 QuotaCount VictimPool::AllocatedOf(PodGroupId group,
@@ -160,7 +130,7 @@ VictimQueue::VictimQueue(const VictimPool* pool)
       known_(pool->sorted_.size()) {}
 
 bool VictimQueue::RestGoesFirst(const Rest& a, const Rest& b) const {
-  return pool_.GroupGoesFirst(a.group, a.state, b.group, b.state);
+  return IsVictimBefore(pool_.cycle_, a.group, a.state, b.group, b.state);
 }
 
 bool VictimQueue::IsEmpty(QueueId leaf) const {

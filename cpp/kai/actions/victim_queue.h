@@ -1,6 +1,6 @@
 // VictimQueue: the order in which pods become victims (spec 2 O4, spec 1 F108, F109).
 //
-//   VictimPool pool(cycle->view, candidates);      // once per search
+//   VictimPool pool(cycle->view, Candidates(candidates));   // once per search
 //   VictimQueue queue(&pool);                      // a new one per probe
 //   while (const std::optional<VictimBatch> batch = queue.Next(marks)) {
 //
@@ -22,6 +22,7 @@
 
 #include "kai/actions/action.h"
 #include "kai/actions/queue_heaps.h"
+#include "kai/actions/victim_lists.h"
 
 namespace kai {
 
@@ -52,8 +53,7 @@ struct VictimBatch {
 
 class VictimPool {
  public:
-  // `candidates` in order of creation (spec 1 F60).
-  VictimPool(const CycleView& cycle, std::span<const PodGroupId> candidates);
+  VictimPool(const CycleView& cycle, const Candidates& candidates);
   ~VictimPool();
 
   // The batch at this position for a queue without recorded victims; nothing: there are no more.
@@ -66,16 +66,17 @@ class VictimPool {
  private:
   friend class VictimQueue;
 
-  bool GroupGoesFirst(PodGroupId a, ElasticState state_a, PodGroupId b, ElasticState state_b) const;
-  // Sorts groups of a queue, some of its list or others, from the order of creation to the order of
-  // victims.
-  void SortVictims(std::vector<PodGroupId>* groups) const;
+  using Groups = IndexVector<QueueId, std::span<const PodGroupId>>;
+
+  // Adds the leaves to the heaps. `created`: their groups in order of creation (spec 1 F60).
+  void EnterLeaves(const std::vector<QueueId>& leaves, const Groups& created);
   // The requests of its allocated pods (spec 1 F109).
   QuotaCount AllocatedOf(PodGroupId group, const IndexVector<PodId, uint8_t>* gone) const;
 
   const CycleView& cycle_;
-  IndexVector<QueueId, std::vector<PodGroupId>> sorted_;  // by leaf queue
-  QueueHeaps heaps_;                                      // the heaps after all groups were added
+  IndexVector<QueueId, std::vector<PodGroupId>> own_;  // of candidates without lists
+  Groups sorted_;                                      // by leaf queue
+  QueueHeaps heaps_;                                   // the heaps after all groups were added
   // The batches that BatchAt() has computed.
   struct Found {
     PodGroupId group;

@@ -22,7 +22,7 @@ using Strings = std::vector<std::string>;
 // The batches that these groups give up, with `recorded` victims.
 Strings Batches(TestCycle* cycle, const Strings& groups, const Strings& recorded = {}) {
   const std::vector<PodGroupId> candidates = cycle->Groups(groups);
-  VictimPool pool(cycle->view, candidates);
+  VictimPool pool(cycle->view, Candidates(candidates));
   VictimQueue queue(&pool);
   PodMarks marks(cycle->cluster().pods().size());
   for (const std::string& pod : recorded) marks.Set(cycle->rooms.Pod(pod));
@@ -202,7 +202,7 @@ TEST(VictimPoolTest, GroupsThatReturnGiveUpPodsInBatches) {
                       .Pending("ns/growing"));
   const Strings names = {"ns/one", "ns/gang", "ns/elastic", "ns/growing"};
   const std::vector<PodGroupId> candidates = cycle.Groups(names);
-  const VictimPool pool(cycle.view, candidates);
+  const VictimPool pool(cycle.view, Candidates(candidates));
   EXPECT_TRUE(pool.GivesAllAtOnce(cycle.rooms.Group("ns/one")));
   EXPECT_TRUE(pool.GivesAllAtOnce(cycle.rooms.Group("ns/gang")));
   EXPECT_FALSE(pool.GivesAllAtOnce(cycle.rooms.Group("ns/elastic")));
@@ -212,7 +212,7 @@ TEST(VictimPoolTest, GroupsThatReturnGiveUpPodsInBatches) {
 TEST(VictimPoolTest, TheSequenceIsComputedOnceAndReadInAnyOrder) {
   TestCycle cycle(TwoBranches());
   const std::vector<PodGroupId> candidates = cycle.Groups(kTwoBranches);
-  VictimPool pool(cycle.view, candidates);
+  VictimPool pool(cycle.view, Candidates(candidates));
   EXPECT_FALSE(pool.BatchAt(5).has_value());
   EXPECT_EQ(cycle.Text(pool.BatchAt(3)->pods), "a1/x-0");
   EXPECT_EQ(cycle.Text(pool.BatchAt(0)->pods), "b1/z-0");
@@ -236,7 +236,7 @@ TEST(VictimPoolPropertyTest, WithoutReturningRecordedVictimsTheSequenceIsThatOfA
     Random random(seed);
     cycle.switches.Set(Switch::kVictimShares, random.Coin());
     const std::vector<PodGroupId> candidates = Losers(cycle.cluster());
-    VictimPool pool(cycle.view, candidates);
+    VictimPool pool(cycle.view, Candidates(candidates));
     PodMarks recorded(cycle.cluster().pods().size());
     for (const PodGroupId group : candidates) {
       if (!pool.GivesAllAtOnce(group) || random.OneIn(3)) continue;

@@ -15,21 +15,18 @@ constexpr size_t kBatchesBeforeProof = 16;
 
 }  // namespace
 
-VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
-                           std::span<const PodGroupId> candidates, Validator validator,
-                           SearchMeter* meter, Options options)
+VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group, const Candidates& candidates,
+                           Validator validator, SearchMeter* meter, Options options)
     : cycle_(cycle),
       group_(group),
       validator_(std::move(validator)),
       meter_(meter),
       options_(options),
       candidates_(candidates),
-      movable_(candidates),
       pods_(cycle.order->PodsToPlace(group)),
       places_(cycle),
       bounds_(cycle, pods_),
       waiting_(cycle, group),
-      turn_bounds_(cycle, group, candidates, waiting_.runs()),
       takes_part_(cycle.cluster->pod_groups().size()),
       has_no_room_(cycle.cluster->pod_classes().size()) {
   // Nodes without a GPU to give are not used if every pod of the group requests one (spec 2 V3).
@@ -81,7 +78,8 @@ bool VictimSearch::MayWork(ScenarioGenerator generator, size_t pods) {
   const PodList part = cycle_.order->PodsToPlace(group_);
   if (options_.returns != nullptr) {
     options_.returns->StartPart(part);
-    if (!options_.returns->MayFitWithAnyOf(&movable_)) return false;
+    if (!movable_) movable_.emplace(candidates_.All());
+    if (!options_.returns->MayFitWithAnyOf(&*movable_)) return false;
   }
   bounds_.StartPart(part, recorded_);
   return generator != ScenarioGenerator::kNodeLocalGreedy || bounds_.MayHoldWithOneNode();
@@ -89,7 +87,7 @@ bool VictimSearch::MayWork(ScenarioGenerator generator, size_t pods) {
 
 bool VictimSearch::CannotSucceed() {
   if (!is_success_checked_) {
-    cannot_succeed_ = bounds_.NeverFits(candidates_);
+    cannot_succeed_ = bounds_.NeverFits(candidates_.All());
     is_success_checked_ = true;
   }
   return cannot_succeed_;
@@ -172,7 +170,8 @@ VictimSearch::Probe VictimSearch::RunProbe(ScenarioGenerator generator, size_t p
     do {
       // If it takes longer, it pays off to check if it can succeed at all.
       if (base.batches().size() == kBatchesBeforeProof && !cycle_.plain_search) {
-        if (CannotSucceed() || turn_bounds_.AllReturnFirst(part.front())) break;
+        if (!turn_bounds_) turn_bounds_.emplace(cycle_, group_, candidates_.All(), waiting_.runs());
+        if (CannotSucceed() || turn_bounds_->AllReturnFirst(part.front())) break;
         bounds_.StartPart(cycle_.order->PodsToPlace(group_), recorded_);
       }
       if (!base.IsWorthwhile()) continue;

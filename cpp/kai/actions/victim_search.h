@@ -58,8 +58,8 @@ class VictimSearch {
     ReturnBounds* returns = nullptr;
   };
 
-  // `candidates`: groups that may lose pods, in order of creation.
-  VictimSearch(CycleView& cycle, PodGroupId group, std::span<const PodGroupId> candidates,
+  // The candidates must live longer.
+  VictimSearch(CycleView& cycle, PodGroupId group, const Candidates& candidates,
                Validator validator, SearchMeter* meter, Options options);
   ~VictimSearch();
 
@@ -103,8 +103,8 @@ class VictimSearch {
   Validator validator_;
   SearchMeter* meter_;
   Options options_;
-  std::span<const PodGroupId> candidates_;
-  ReturnBounds::Movable movable_;  // the candidates
+  const Candidates& candidates_;
+  std::optional<ReturnBounds::Movable> movable_;  // the candidates; only with Options::returns
   std::optional<VictimPool> pool_;
   PodList pods_;                 // to place, in order
   bool gpu_nodes_only_ = false;  // every pod of the group requests a GPU (spec 2 V3)
@@ -120,8 +120,8 @@ class VictimSearch {
   bool cannot_succeed_ = false;
   QuotaCount request_;  // of the part that is placed
   std::set<ScenarioKey> failed_;
-  WaitingRuns waiting_;  // at the start of the search; without the group
-  TurnBounds turn_bounds_;
+  WaitingRuns waiting_;                           // at the start of the search; without the group
+  std::optional<TurnBounds> turn_bounds_;         // made when it is needed
   IndexVector<PodGroupId, uint8_t> takes_part_;   // groups in the simulated scenario
   IndexVector<PodClassId, uint8_t> has_no_room_;  // classes without room in it
 };

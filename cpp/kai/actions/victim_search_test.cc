@@ -41,8 +41,9 @@ struct Search {
     const PodGroupId group = cycle.rooms.Group("ns/new");
     std::vector<PodGroupId> candidates = cycle.cluster().pod_groups().lists.may_lose;
     std::erase(candidates, group);
+    const Candidates all(std::move(candidates));
     SearchMeter meter(cycle.budgets, "preempt", cycle.view.stopwatch);
-    VictimSearch search(cycle.view, group, candidates,
+    VictimSearch search(cycle.view, group, all,
                         [&](const Scenario& scenario, const QuotaCount& request) {
                           asked.push_back(cycle.Text(scenario.victims));
                           requests.push_back(request[kQuotaGpu]);
