@@ -1,6 +1,7 @@
 #include "kai/actions/victim_lists.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "kai/actions/candidates.h"
 #include "kai/actions/job_order.h"
@@ -148,13 +149,24 @@ Candidates::Candidates(VictimLists* lists, std::vector<QueueId> queues)
 const std::vector<PodGroupId>& Candidates::All() const {
   if (all_) return *all_;
   all_.emplace();
+  std::vector<size_t> starts = {0};
   for (const QueueId queue : queues_) {
     const std::vector<PodGroupId>& its = lists_->In(queue);
     all_->insert(all_->end(), its.begin(), its.end());
+    starts.push_back(all_->size());
   }
   const IndexVector<PodGroupId, int64_t>& rank =
       lists_->cycle().cluster->pod_groups().creation_rank;
-  std::ranges::sort(*all_, {}, [&](PodGroupId group) { return rank[group]; });
+  const auto at = [&](size_t list) {
+    return all_->begin() + static_cast<std::ptrdiff_t>(starts[std::min(list, queues_.size())]);
+  };
+  // Neighbours in pairs, then pairs of pairs: the lists are in order.
+  for (size_t width = 1; width < queues_.size(); width *= 2) {
+    for (size_t first = 0; first + width < queues_.size(); first += 2 * width) {
+      std::inplace_merge(at(first), at(first + width), at(first + 2 * width),
+                         [&](PodGroupId a, PodGroupId b) { return rank[a] < rank[b]; });
+    }
+  }
   return *all_;
 }
 

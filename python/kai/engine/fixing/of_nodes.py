@@ -205,7 +205,7 @@ class _Sets:
 
     @cached_property
     def _scarce(self) -> list[int]:
-        """Of which resources too little is free for the missing pods; if of none, all."""
+        """Of which resources too little is free for the missing pods; if of none, GPUs."""
         places = range(len(self._of.resources))
         free = self._of.free.values()
         found = [
@@ -214,7 +214,8 @@ class _Sets:
             if sum(int(row[place] / self._of.requested[place] + _TINY) for row in free)
             < self._missing
         ]
-        return found or [*places]
+        gpus = [place for place in places if self._of.resources[place] == "gpu"]
+        return found or gpus or [*places]
 
     def _scarce_of(self, amounts: Sequence[float]) -> float:
         """In pods that request as much."""
