@@ -19,8 +19,11 @@ import pytest
 
 import kai
 from kai.engine import requests
+from kai.engine.fixing.changes import COSTS
 from kai.engine.fixing.fixes import Fix
+from kai.engine.fixing.proposals import ladders
 from kai.engine.fixing.trials import starts_in
+from kai.engine.fixing.waiting import Waiting
 
 Pod = dict[str, Any]
 
@@ -45,6 +48,16 @@ def places(plan: kai.Plan, group: str) -> int:
     """With so many places it starts already; a fix has to give more."""
     [(_, facts)] = plan.situation.groups([group])
     return facts.with_places if starts_in(plan, group) else 0
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_cheapest_changes_are_proposed_first(family: str) -> None:
+    costs = {kind: random.Random(kind).random() for kind in COSTS}
+    for seed in range(SEED, SEED + CLUSTERS):
+        for cluster, plan, name in waiting(seed, family):
+            proposed = ladders(Waiting(plan, cluster, name), costs)
+            found = [costs[ladder.make(ladder.values[0]).kind] for ladder in proposed]
+            assert found == sorted(found), f"{family} {seed}: {name}"
 
 
 def plan_again(cluster: kai.Cluster) -> kai.Plan:

@@ -6,6 +6,7 @@ Each reason has its interventions: the changes that remove it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from heapq import heapify, heappop, heappush
 
 from kai.engine.fixing import of_affinity, of_group, of_nodes, of_queues, of_requests
 from kai.engine.fixing.ladders import Ladder
@@ -79,8 +80,20 @@ INTERVENTIONS: Mapping[str, tuple[str, ...]] = {
 outside of what a plan can try, such as a volume that another component has to bind."""
 
 
-def ladders(waiting: Waiting, costs: Mapping[str, float]) -> list[tuple[str, Ladder]]:
-    """All ladders for the reasons of a waiting group, the cheapest kind of change first."""
+_KINDS: Mapping[str, tuple[str, ...]] = {
+    "config_map": ("pods",),
+    "sub_group": ("pods",),
+    "shares": ("gpus",),
+    "profiles": ("gpus",),
+    "amounts": ("cpus", "memory", "resources"),
+    "own_quota": ("quota",),
+}
+"""The kinds of changes of a family, if its name is none of them."""
+
+
+def ladders(waiting: Waiting, costs: Mapping[str, float]) -> Iterator[Ladder]:
+    """All ladders for the reasons of a waiting group, the cheapest kind of change first. Those of a
+    family are made when all cheaper ones were taken."""
     names: dict[str, None] = {}
     for reason in waiting.group.reasons:
         names.update(dict.fromkeys(INTERVENTIONS[reason.code]))
@@ -88,12 +101,18 @@ def ladders(waiting: Waiting, costs: Mapping[str, float]) -> list[tuple[str, Lad
         names.update(dict.fromkeys(INTERVENTIONS["evicted"]))
     if any(not places.possible for places in waiting.places):
         names.update(dict.fromkeys((*_ALLOWED_NODES, *_SMALLER)))
-    found = [(name, ladder) for name in names for ladder in _FAMILIES[name](waiting)]
-    return sorted(
-        ((name, ladder) for name, ladder in found if ladder.values),
-        key=lambda row: costs.get(_kind(row[1]), 0),
-    )
-
-
-def _kind(ladder: Ladder) -> str:
-    return ladder.make(ladder.values[0]).kind
+    # By cost, family, and place in the family; a family comes before its ladders.
+    heap: list[tuple[float, int, int, str | Ladder]] = [
+        (min(costs[kind] for kind in _KINDS.get(name, (name,))), place, -1, name)
+        for place, name in enumerate(names)
+    ]
+    heapify(heap)
+    while heap:
+        _, place, _, first = heappop(heap)
+        if isinstance(first, Ladder):
+            yield first
+            continue
+        for number, ladder in enumerate(_FAMILIES[first](waiting)):
+            if ladder.values:
+                kind = ladder.make(ladder.values[0]).kind
+                heappush(heap, (costs[kind], place, number, ladder))

@@ -120,12 +120,12 @@ class _Search:
             yield fewest
         if len(fewest) <= 2:
             kinds = {change.kind for change in fewest}
-            for pair in self._pairs(self._ladders()):
+            for pair in self._pairs([*self._ladders()]):
                 if {change.kind for change in pair} != kinds:
                     yield pair
 
-    def _ladders(self) -> list[Ladder]:
-        return [ladder for _, ladder in ladders(self._waiting, self._costs)]
+    def _ladders(self) -> Iterator[Ladder]:
+        return ladders(self._waiting, self._costs)
 
     def _fewest(self) -> tuple[Change, ...]:
         """The largest changes for all reasons at once, then without those that it needs not, the
@@ -161,7 +161,7 @@ class _Search:
             # A request is as small as it may be by now. A smaller one would be a change of the
             # changed pods, and could not be made without the first.
             final = {step.change.kind for step in steps} & OF_REQUESTS
-            proposed = (_Step(each) for _, each in ladders(rest, self._costs))
+            proposed = (_Step(each) for each in ladders(rest, self._costs))
             more = [
                 each
                 for each in proposed
@@ -192,7 +192,8 @@ class _Search:
                 continue
             changed = self._trials.cluster_with([first])
             rest = Waiting(plan, changed, self._waiting.name)
-            for _, ladder in ladders(rest, self._costs):
+            # At once: after another trial the facts of this one would cost a plan.
+            for ladder in [*ladders(rest, self._costs)]:
                 if ladder.make(ladder.values[0]).kind == first.kind:
                     continue
                 second = ladder.smallest(partial(self._starts_after, first))
