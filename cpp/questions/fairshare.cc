@@ -378,7 +378,7 @@ class VictimPops {
     cycle_.order = order;
     cycle_.switches = &switches_;
     cycle_.worklist.by_fair_share = fair_share_order;
-    pool_.emplace(cycle_, candidates);
+    pool_.emplace(cycle_, Candidates(candidates));
     queue_.emplace(&*pool_);
   }
 

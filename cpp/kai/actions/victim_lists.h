@@ -1,9 +1,9 @@
 // VictimLists: the pod groups that may lose pods in this cycle, by queue; an action keeps them from
 // one search to the next.
 //
-//   lists.Update();                                       // before each search
-//   Candidates candidates(lists, std::move(victims));     // or of a vector of groups
-//   pool_.emplace(cycle_, candidates_);
+//   VictimLists lists(cycle.view);
+//   lists.Update();                                 // before each search
+//   const Candidates candidates(&lists, queues);    // or of a vector of groups
 //
 // Invariants: lists are those of the current state after Update(), and valid until the next one;
 // Candidates that were made of them are valid as long. Cost: Update() O(changes since the last

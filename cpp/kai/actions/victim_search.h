@@ -1,7 +1,7 @@
 // VictimSearch: finds pods to evict so that a waiting pod group can be placed (spec 2 V1-V17).
 //
 //   VictimSearch search(
-//       cycle.view, group, candidates, ...
+//       cycle.view, group, all, ...
 //   const SearchOutcome outcome = search.Run();
 //   if (outcome == SearchOutcome::kSolved) ...       // the solution is in the statement
 //

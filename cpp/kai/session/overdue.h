@@ -2,7 +2,8 @@
 // being released (spec 2 S2).
 //
 //   time->EndOf(OverdueNs(cluster, pod), OverdueAfterNs(cluster));
-//   IsOverdue(cluster, pod, plan.now_ns)
+//
+//   if (!IsOverdue(cluster, pod, plan.now_ns)) continue;
 //
 // Invariants: times that are too large are the largest time; only a pod that ran can be overdue.
 // Cost: O(1). Threads: pure functions.

@@ -205,7 +205,8 @@ class _Sets:
 
     @cached_property
     def _scarce(self) -> list[int]:
-        """Of which resources too little is free for the missing pods; if of none, GPUs."""
+        """The resources with too little that is free for the missing pods; if there are none,
+        GPUs."""
         places = range(len(self._of.resources))
         free = self._of.free.values()
         found = [
