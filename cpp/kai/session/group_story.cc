@@ -111,7 +111,9 @@ class StoryBuilder {
     };
     absl::flat_hash_map<NodeId, Running> running;
     for (const PodId pod : parts_.pods) {
-      const double gpus = GpusOf(pod, cluster_);
+      const bool has_ended =
+          pods.status[pod] == PodStatus::kSucceeded || pods.status[pod] == PodStatus::kFailed;
+      const double gpus = has_ended ? 0 : GpusOf(pod, cluster_);
       ++all[gpus];
       if (WaitsAtFirst(pods.status[pod])) {
         ++waiting[gpus];

@@ -36,7 +36,7 @@ struct GroupStory {
   };
 
   int64_t least = 0;                // pods that have to start together
-  Amounts pods;                     // GpusOf() of all its pods
+  Amounts pods;                     // GpusOf() of all its pods; 0 for those that have ended
   Amounts waiting;                  // of the pods that waited when the cycle began
   std::vector<PodClassId> classes;  // of the same; ascending, each once
   PodId sharer;                     // the first of those that requests parts of devices, or invalid
