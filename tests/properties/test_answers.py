@@ -74,7 +74,7 @@ def test_what_can_never_start_does_not_start_when_others_end(family: str) -> Non
 
 
 def test_pods_that_have_ended_need_no_gpus() -> None:
-    """A cluster in which a gang of three, with one pod that has ended, seemed to need all its GPUs."""
+    """A cluster in which a gang of three, with one pod that has ended, seemed to need five GPUs."""
     claims_that_hold("stalegang", [703086])
 
 

@@ -22,20 +22,24 @@ namespace kai {
 // True: some pod set has more pods, of any status, than it needs (spec 2 G10).
 bool IsElastic(const CycleView& cycle, PodGroupId group);
 
+// True: a minimum run time that began then has ended.
+inline bool HasRunFor(const CycleView& cycle, int64_t started_ns, int64_t runtime_ns) {
+  const int64_t end_ns = MinRuntime::EndOf(started_ns, runtime_ns);
+  return cycle.time->HasCome(cycle.time->EndOf(end_ns, runtime_ns), WakeReason::kMinRuntime);
+}
+
 // True: the group may not lose pods yet; `runtime_ns` is the minimum run time from its queues.
 inline bool IsProtected(const CycleView& cycle, PodGroupId group, int64_t runtime_ns) {
   const int64_t started_ns = cycle.log->Has(group, CycleLog::kStarted)
                                  ? cycle.time->now_ns()
                                  : cycle.cluster->pod_groups().last_start_ns[group];
-  const int64_t end_ns = MinRuntime::EndOf(started_ns, runtime_ns);
-  return !cycle.time->HasCome(cycle.time->EndOf(end_ns, runtime_ns), WakeReason::kMinRuntime);
+  return !HasRunFor(cycle, started_ns, runtime_ns);
 }
 
 // False: no group of the queue that may lose pods is protected, unless it started in this cycle.
 inline bool AnyIsProtected(const CycleView& cycle, QueueId queue, int64_t runtime_ns) {
   const int64_t started_ns = cycle.lists().bounds_in[queue].latest_start_ns;
-  const int64_t end_ns = MinRuntime::EndOf(started_ns, runtime_ns);
-  return !cycle.time->HasCome(cycle.time->EndOf(end_ns, runtime_ns), WakeReason::kMinRuntime);
+  return !HasRunFor(cycle, started_ns, runtime_ns);
 }
 
 // The victims of a scenario by pod group, in the order of each group's first victim; pods of one
