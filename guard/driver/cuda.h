@@ -1,0 +1,9 @@
+// CUDA's header with every name as the driver exports it: cuMemAlloc_v2 is not also cuMemAlloc.
+#ifndef KAI_GUARD_DRIVER_CUDA_H_
+#define KAI_GUARD_DRIVER_CUDA_H_
+
+#define __CUDA_API_VERSION_INTERNAL 1  // NOLINT: the header asks for this name
+#include <cuda.h>
+#include <nvml.h>
+
+#endif  // KAI_GUARD_DRIVER_CUDA_H_

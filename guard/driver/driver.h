@@ -1,0 +1,42 @@
+// The real functions of the CUDA driver, and the guard's own ones in their place.
+//
+//   if (LoadDriver()) real::cuMemAlloc_v2(&pointer, bytes);
+//   void* function = HookFor(found);                        // dlsym found a function of the driver
+//   void* function = HookFor("cuMemAlloc", 12000, false);   // cuGetProcAddress
+//
+// Invariants: after LoadDriver() has returned true, nothing here changes. A function that an older
+// driver lacks is null. Cost: LoadDriver is one load after the first time. Threads: any.
+#ifndef KAI_GUARD_DRIVER_DRIVER_H_
+#define KAI_GUARD_DRIVER_DRIVER_H_
+
+#include "driver/cuda.h"
+
+namespace kai::guard {
+
+namespace real {
+#define HOOK(symbol, name, since, thread) extern decltype(&::symbol) symbol;
+#include "driver/hooks.inc"
+#undef HOOK
+#define ASK(symbol) extern decltype(&::symbol) symbol;
+#include "driver/asked.inc"
+#undef ASK
+}  // namespace real
+
+// False: there is no driver. A later call looks again.
+bool LoadDriver();
+
+// The guard's function in place of this one of the driver; null: it has none.
+void* HookFor(void* real_function);
+void* HookFor(const char* name, int cuda_version, bool of_thread);
+
+// Whether the headers that the guard was built with have a function of this name.
+bool IsKnown(const char* name);
+
+template <typename Function, typename... Arguments>
+CUresult Call(Function* function, Arguments... arguments) {
+  return function == nullptr ? CUDA_ERROR_NOT_SUPPORTED : function(arguments...);
+}
+
+}  // namespace kai::guard
+
+#endif  // KAI_GUARD_DRIVER_DRIVER_H_

@@ -1,0 +1,22 @@
+// The functions of NVML that the guard asks or has in their place.
+//
+//   nvmlMemory_t memory;
+//   if (MemoryOfDevice(uuid, &memory)) ...
+//
+// Cost: the first call loads and initialises NVML, about 20 ms. Threads: any.
+#ifndef KAI_GUARD_DRIVER_NVML_H_
+#define KAI_GUARD_DRIVER_NVML_H_
+
+#include "driver/cuda.h"
+
+namespace kai::guard {
+
+// The real function of this name; null if NVML is not loaded.
+void* RealNvml(const char* name);
+
+// What the whole machine uses of the device. False: there is no NVML.
+bool MemoryOfDevice(const CUuuid& device, nvmlMemory_t* memory);
+
+}  // namespace kai::guard
+
+#endif  // KAI_GUARD_DRIVER_NVML_H_

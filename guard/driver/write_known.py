@@ -1,0 +1,33 @@
+"""Writes the names of all functions that cuda.h and nvml.h declare, as strings of C, sorted.
+
+    python3 write_known.py INCLUDE_FOLDER... > known.inc
+"""
+
+import re
+import sys
+from pathlib import Path
+
+DECLARED = re.compile(r"\b(?:CUresult CUDAAPI|nvmlReturn_t DECLDIR)\s+(\w+)\s*\(")
+RENAMED = re.compile(r"^\s*#define (cu[A-Z]\w*)\s+(?:__CUDA_API_PT[SD][SZ]\()?(cu[A-Z]\w*)", re.M)
+THREADS = ("_ptsz", "_ptds")
+
+
+def names_in(text: str) -> set[str]:
+    names = set(DECLARED.findall(text))
+    for name, symbol in RENAMED.findall(text):
+        names |= {name, symbol}
+    of_threads = re.findall(r"__CUDA_API_PT(SZ|DS)\((\w+)\)", text)
+    return names | {f"{name}_pt{kind.lower()}" for kind, name in of_threads if name != "api"}
+
+
+def main() -> None:
+    names: set[str] = set()
+    for name in ("cuda.h", "nvml.h"):
+        [header] = [each for folder in sys.argv[1:] if (each := Path(folder, name)).exists()][:1]
+        names |= names_in(header.read_text(encoding="utf-8", errors="replace"))
+    for name in sorted(names):
+        print(f'"{name}",')
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+// Code: modules and libraries. What loading took counts, at most the size of the image, as other
+// processes may allocate at the same time. Code that the driver loads later, when a function is
+// first used, does not count.
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "hooks/counted.h"
+
+using namespace kai::guard;  // NOLINT: the functions below belong to the driver's interface
+
+namespace {
+
+constexpr uint32_t kElf = 0x464c457f;
+constexpr uint32_t kWrappedFatbin = 0x466243b1;
+constexpr uint32_t kFatbin = 0xba55ed50;
+
+template <typename T>
+T At(const void* image, size_t offset) {
+  T value;
+  memcpy(&value, static_cast<const char*>(image) + offset, sizeof(T));
+  return value;
+}
+
+uint64_t SizeOfImage(const void* image) {
+  if (image == nullptr) return 0;
+  switch (At<uint32_t>(image, 0)) {
+    case kElf:  // the table of sections is the last part
+      return At<uint64_t>(image, 40) +
+             uint64_t{At<uint16_t>(image, 58)} * At<uint16_t>(image, 60);
+    case kWrappedFatbin:
+      return SizeOfImage(At<const void*>(image, 8));
+    case kFatbin:
+      return At<uint16_t>(image, 6) + At<uint64_t>(image, 8);
+    default:  // text, which the driver compiles
+      return strlen(static_cast<const char*>(image));
+  }
+}
+
+uint64_t SizeOfFile(const char* path) {
+  struct stat found;
+  const bool is_found = path != nullptr && syscall(SYS_newfstatat, AT_FDCWD, path, &found, 0) == 0;
+  return is_found ? static_cast<uint64_t>(found.st_size) : 0;
+}
+
+uint64_t FreeNow() {
+  size_t free = 0, total = 0;
+  Call(real::cuMemGetInfo_v2, &free, &total);
+  return free;
+}
+
+template <typename Loaded, typename Ask, typename Undo>
+CUresult Load(uint64_t image_bytes, Loaded* loaded, const Ask& call, const Undo& undo) {
+  const Place place = PlaceOfThread();
+  if (!place.counts()) return call();
+  if (place.row == Place::kRefused) return CUDA_ERROR_OUT_OF_MEMORY;
+  const uint64_t before = FreeNow();
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS) return result;
+  const uint64_t after = FreeNow();
+  const uint64_t taken = std::min(before > after ? before - after : 0, image_bytes);
+  if (taken == 0) return result;
+  if (!Reserve(place, taken)) {
+    undo();
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  holdings().Put({Handle::kModule, NumberOf(*loaded)}, {place.row, taken, place.context});
+  return result;
+}
+
+template <typename Ask>
+CUresult LoadModule(uint64_t image_bytes, CUmodule* loaded, const Ask& call) {
+  return Load(image_bytes, loaded, call, [&] { Call(real::cuModuleUnload, *loaded); });
+}
+
+template <typename Ask>
+CUresult LoadLibrary(uint64_t image_bytes, CUlibrary* loaded, const Ask& call) {
+  return Load(image_bytes, loaded, call, [&] { Call(real::cuLibraryUnload, *loaded); });
+}
+
+}  // namespace
+
+KAI_GUARD_EXPORT CUresult cuModuleLoad(CUmodule* module, const char* path) {
+  LoadDriver();
+  return LoadModule(SizeOfFile(path), module, [&] { return Call(real::cuModuleLoad, module, path); });
+}
+
+KAI_GUARD_EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
+  LoadDriver();
+  return LoadModule(SizeOfImage(image), module,
+                    [&] { return Call(real::cuModuleLoadData, module, image); });
+}
+
+KAI_GUARD_EXPORT CUresult cuModuleLoadDataEx(CUmodule* module, const void* image,
+                                             unsigned int count, CUjit_option* options,
+                                             void** values) {
+  LoadDriver();
+  return LoadModule(SizeOfImage(image), module, [&] {
+    return Call(real::cuModuleLoadDataEx, module, image, count, options, values);
+  });
+}
+
+KAI_GUARD_EXPORT CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
+  LoadDriver();
+  return LoadModule(SizeOfImage(image), module,
+                    [&] { return Call(real::cuModuleLoadFatBinary, module, image); });
+}
+
+KAI_GUARD_EXPORT CUresult cuModuleUnload(CUmodule module) {
+  LoadDriver();
+  return Freed({Handle::kModule, NumberOf(module)},
+               [&] { return Call(real::cuModuleUnload, module); });
+}
+
+KAI_GUARD_EXPORT CUresult cuLibraryLoadData(CUlibrary* library, const void* code,
+                                            CUjit_option* jit, void** jit_values,
+                                            unsigned int jit_count, CUlibraryOption* options,
+                                            void** values, unsigned int count) {
+  LoadDriver();
+  return LoadLibrary(SizeOfImage(code), library, [&] {
+    return Call(real::cuLibraryLoadData, library, code, jit, jit_values, jit_count, options,
+                values, count);
+  });
+}
+
+KAI_GUARD_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path,
+                                                CUjit_option* jit, void** jit_values,
+                                                unsigned int jit_count, CUlibraryOption* options,
+                                                void** values, unsigned int count) {
+  LoadDriver();
+  return LoadLibrary(SizeOfFile(path), library, [&] {
+    return Call(real::cuLibraryLoadFromFile, library, path, jit, jit_values, jit_count, options,
+                values, count);
+  });
+}
+
+KAI_GUARD_EXPORT CUresult cuLibraryUnload(CUlibrary library) {
+  LoadDriver();
+  return Freed({Handle::kModule, NumberOf(library)},
+               [&] { return Call(real::cuLibraryUnload, library); });
+}

@@ -1,0 +1,152 @@
+// The ways in which programs find functions of the driver: dlsym and dlvsym, cuGetProcAddress, and
+// the names that the guard exports itself. cuInit is where a process that cannot count is refused.
+#include "driver/driver.h"
+#include "driver/elf.h"
+#include "hooks/counted.h"
+#include "hooks/reports.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+using namespace kai::guard;  // NOLINT: the functions below belong to other interfaces
+
+using Find = void*(void*, const char*);
+using FindVersion = void*(void*, const char*, const char*);
+
+extern "C" {
+// Where dlsym and dlvsym continue, below.
+__attribute__((visibility("hidden"))) Find* kai_guard_real_dlsym = nullptr;
+__attribute__((visibility("hidden"))) FindVersion* kai_guard_real_dlvsym = nullptr;
+}
+
+namespace {
+
+template <typename Function>
+Function* InTheSystem(const char* name) {
+  void* found = AddressOf("libc.so", name);  // since glibc 2.34
+  if (found == nullptr) found = AddressOf("libdl.so", name);
+  return reinterpret_cast<Function*>(found);
+}
+
+bool MayBeTheDrivers(void* handle, const char* name) {
+  // RTLD_NEXT depends on the caller, who is only known where dlsym continues.
+  return handle != RTLD_NEXT && name != nullptr &&
+         (strncmp(name, "cu", 2) == 0 || strncmp(name, "nvml", 4) == 0);
+}
+
+void* ReplacementFor(const char* name, void* found) {
+  if (found == nullptr) return nullptr;
+  if (name[0] == 'n') return ReplacementInNvml(name, found);
+  return LoadDriver() ? HookFor(found) : nullptr;
+}
+
+template <typename Ask>
+CUresult FindInDriver(const char* name, void** function, int version, cuuint64_t flags,
+                      const Ask& call) {
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS || function == nullptr || *function == nullptr) return result;
+  const bool of_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+  void* hook = HookFor(*function);
+  if (hook == nullptr) hook = HookFor(name, version, of_thread);
+  if (hook != nullptr) *function = hook;
+  static Once once;
+  if (hook == nullptr && !IsKnown(name))
+    Say(&once, "this function is newer than the guard: what it allocates does not count", name);
+  return result;
+}
+
+}  // namespace
+
+extern "C" {
+
+__attribute__((visibility("hidden"))) void* kai_guard_replaced(void* handle, const char* name) {
+  if (kai_guard_real_dlsym == nullptr) kai_guard_real_dlsym = InTheSystem<Find>("dlsym");
+  if (!MayBeTheDrivers(handle, name)) return nullptr;
+  return ReplacementFor(name, kai_guard_real_dlsym(handle, name));
+}
+
+__attribute__((visibility("hidden"))) void* kai_guard_replaced_version(void* handle,
+                                                                       const char* name,
+                                                                       const char* version) {
+  if (kai_guard_real_dlvsym == nullptr) kai_guard_real_dlvsym = InTheSystem<FindVersion>("dlvsym");
+  if (!MayBeTheDrivers(handle, name)) return nullptr;
+  return ReplacementFor(name, kai_guard_real_dlvsym(handle, name, version));
+}
+
+}  // extern "C"
+
+// dlsym(RTLD_NEXT, name) looks behind the library of its caller, so the real function has to see that
+// caller: it is jumped to, not called.
+#if defined(__x86_64__)
+#define KAI_GUARD_JUMP(name, replaced, real) \
+  asm(".text\n"                              \
+      ".globl " name "\n"                    \
+      ".type " name ", @function\n" name     \
+      ":\n"                                  \
+      "  endbr64\n"                          \
+      "  push %rdi\n"                        \
+      "  push %rsi\n"                        \
+      "  push %rdx\n"                        \
+      "  call " replaced                     \
+      "\n"                                   \
+      "  pop %rdx\n"                         \
+      "  pop %rsi\n"                         \
+      "  pop %rdi\n"                         \
+      "  test %rax, %rax\n"                  \
+      "  jne 1f\n"                           \
+      "  jmp *" real                         \
+      "(%rip)\n"                             \
+      "1: ret\n"                             \
+      ".size " name ", .-" name "\n")
+#elif defined(__aarch64__)
+#define KAI_GUARD_JUMP(name, replaced, real) \
+  asm(".text\n"                              \
+      ".globl " name "\n"                    \
+      ".type " name ", %function\n" name     \
+      ":\n"                                  \
+      "  stp x0, x1, [sp, #-32]!\n"          \
+      "  stp x2, x30, [sp, #16]\n"           \
+      "  bl " replaced                       \
+      "\n"                                   \
+      "  mov x9, x0\n"                       \
+      "  ldp x2, x30, [sp, #16]\n"           \
+      "  ldp x0, x1, [sp], #32\n"            \
+      "  cbnz x9, 1f\n"                      \
+      "  adrp x16, " real                    \
+      "\n"                                   \
+      "  ldr x16, [x16, #:lo12:" real        \
+      "]\n"                                  \
+      "  br x16\n"                           \
+      "1: mov x0, x9\n"                      \
+      "  ret\n"                              \
+      ".size " name ", .-" name "\n")
+#endif
+
+KAI_GUARD_JUMP("dlsym", "kai_guard_replaced", "kai_guard_real_dlsym");
+KAI_GUARD_JUMP("dlvsym", "kai_guard_replaced_version", "kai_guard_real_dlvsym");
+
+KAI_GUARD_EXPORT CUresult cuInit(unsigned int flags) {
+  LoadDriver();
+  const CUresult result = Call(real::cuInit, flags);
+  // The sentence on the standard error output says why.
+  if (result == CUDA_SUCCESS && ModeOfProcess() == Mode::kRefuses)
+    return CUDA_ERROR_OPERATING_SYSTEM;
+  return result;
+}
+
+KAI_GUARD_EXPORT CUresult cuGetProcAddress(const char* name, void** function, int version,
+                                           cuuint64_t flags) {
+  LoadDriver();
+  return FindInDriver(name, function, version, flags, [&] {
+    return Call(real::cuGetProcAddress, name, function, version, flags);
+  });
+}
+
+KAI_GUARD_EXPORT CUresult cuGetProcAddress_v2(const char* name, void** function, int version,
+                                              cuuint64_t flags,
+                                              CUdriverProcAddressQueryResult* status) {
+  LoadDriver();
+  return FindInDriver(name, function, version, flags, [&] {
+    return Call(real::cuGetProcAddress_v2, name, function, version, flags, status);
+  });
+}

@@ -1,0 +1,304 @@
+#include "hooks/pools.h"
+
+#include "hooks/counted.h"
+
+namespace kai::guard {
+namespace {
+
+constexpr int kMostKeepers = 256;
+
+Keeper table[kMostKeepers];
+int count = 0;
+std::atomic<bool> may_have_shrunk{false};
+Once too_many;
+
+uint64_t ReservedBy(const Keeper& keeper) {
+  cuuint64_t bytes = 0;
+  const CUresult result =
+      keeper.pool == nullptr
+          ? Call(real::cuDeviceGetGraphMemAttribute, keeper.device,
+                 CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, static_cast<void*>(&bytes))
+          : Call(real::cuMemPoolGetAttribute, keeper.pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
+                 static_cast<void*>(&bytes));
+  return result == CUDA_SUCCESS ? bytes : keeper.counted;
+}
+
+uint64_t UsedOf(CUmemoryPool pool) {
+  cuuint64_t bytes = 0;
+  Call(real::cuMemPoolGetAttribute, pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
+       static_cast<void*>(&bytes));
+  return bytes;
+}
+
+void Give(int row) { Keepers().Trim(row); }
+
+void Forget() {
+  Keepers::Reset();
+  count = 0;
+  for (Keeper& keeper : table) keeper = Keeper();
+}
+
+__attribute__((constructor)) void Register() {
+  AddRelief(Give);
+  AddForget(Forget);
+}
+
+}  // namespace
+
+Mutex Keepers::mutex_;
+std::atomic<uint64_t> Keepers::trims_{1};
+
+Keeper* Keepers::Find(CUmemoryPool pool) {
+  for (int i = 0; i < count; ++i) {
+    if (table[i].pool == pool && pool != nullptr) return &table[i];
+  }
+  return nullptr;
+}
+
+Keeper* Keepers::Of(const Place& place, CUmemoryPool pool) {
+  if (place.row < 0) return nullptr;
+  for (int i = 0; i < count; ++i) {
+    if (table[i].pool == pool && (pool != nullptr || table[i].device == place.device))
+      return &table[i];
+  }
+  if (count == kMostKeepers) {
+    Say(&too_many, "this process has over 255 memory pools: the rest of them does not count");
+    return nullptr;
+  }
+  table[count] = {place.row, place.device, pool, 0};
+  return &table[count++];
+}
+
+void Keepers::Drop(Keeper* keeper, uint64_t in_use) {
+  if (keeper->counted > in_use) Release(keeper->row, keeper->counted - in_use);
+  *keeper = table[--count];
+  table[count] = Keeper();
+}
+
+void Keepers::Look(Keeper* keeper) {
+  const uint64_t reserved = ReservedBy(*keeper);
+  if (reserved > keeper->counted) Force(keeper->row, reserved - keeper->counted);
+  if (reserved < keeper->counted) Release(keeper->row, keeper->counted - reserved);
+  keeper->counted = reserved;
+}
+
+bool Keepers::Expect(Keeper* keeper, uint64_t bytes) {
+  if (bytes == 0) return true;
+  if (!region().Reserve(keeper->row, bytes)) {
+    Trim(keeper->row);
+    if (!region().Reserve(keeper->row, bytes)) {
+      region().CountRefusal(keeper->row);
+      return false;
+    }
+  }
+  keeper->counted += bytes;
+  return true;
+}
+
+bool Keepers::Settle(Keeper* keeper) {
+  const uint64_t reserved = ReservedBy(*keeper);
+  if (reserved > keeper->counted && !region().Reserve(keeper->row, reserved - keeper->counted))
+    return false;
+  if (reserved < keeper->counted) Release(keeper->row, keeper->counted - reserved);
+  keeper->counted = reserved;
+  return true;
+}
+
+void Keepers::Trim(int row) {
+  for (int i = 0; i < count; ++i) {
+    if (table[i].row != row) continue;
+    if (table[i].pool != nullptr) Call(real::cuMemPoolTrimTo, table[i].pool, size_t{0});
+    if (table[i].pool == nullptr) TrimGraphs(table[i].device);
+    Look(&table[i]);
+  }
+}
+
+CUresult Keepers::TrimGraphs(CUdevice device) {
+  trims_.fetch_add(1, std::memory_order_relaxed);
+  return Call(real::cuDeviceGraphMemTrim, device);
+}
+
+void Keepers::LookAtAll() {
+  for (int i = 0; i < count; ++i) Look(&table[i]);
+}
+
+void LookAtPools() {
+  if (may_have_shrunk.exchange(false, std::memory_order_relaxed)) Keepers().LookAtAll();
+}
+
+namespace {
+
+// A call for the device's or the given pool.
+template <typename Ask>
+CUresult FromPool(Keepers* keepers, Keeper* keeper, uint64_t bytes, CUdeviceptr* pointer,
+                  CUstream stream, const Ask& call) {
+  if (keeper == nullptr) return call();
+  keepers->Look(keeper);
+  const bool has_room = keeper->counted - UsedOf(keeper->pool) >= bytes;
+  if (!has_room && !keepers->Expect(keeper, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result = call();
+  if (keepers->Settle(keeper) || result != CUDA_SUCCESS) return result;
+  // The pool has grown by more than was asked for, into memory that others have.
+  Call(real::cuMemFreeAsync, *pointer, stream);
+  Call(real::cuStreamSynchronize, stream);
+  Call(real::cuMemPoolTrimTo, keeper->pool, size_t{0});
+  keepers->Look(keeper);
+  region().CountRefusal(keeper->row);
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+Place PlaceOfStream(CUstream stream) {
+  CUcontext context = nullptr;
+  if (stream == nullptr || Call(real::cuStreamGetCtx, stream, &context) != CUDA_SUCCESS)
+    return PlaceOfThread();
+  return PlaceOfContext(context);
+}
+
+// Memory that is asked for while a graph is recorded is a node of it (graphs.cc).
+bool IsCaptured(CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return Call(real::cuStreamIsCapturing, stream, &status) == CUDA_SUCCESS &&
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+CUstream OfThread(CUstream stream) { return stream == nullptr ? CU_STREAM_PER_THREAD : stream; }
+
+template <typename Ask>
+CUresult AllocAsync(CUdeviceptr* pointer, uint64_t bytes, CUstream stream, const Ask& call) {
+  if (ModeOfProcess() == Mode::kOff || IsCaptured(stream)) return call();
+  const Place place = PlaceOfStream(stream);
+  if (place.row == Place::kRefused) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUmemoryPool pool = nullptr;
+  if (!place.counts() || Call(real::cuDeviceGetMemPool, &pool, place.device) != CUDA_SUCCESS)
+    return call();
+  Keepers keepers;
+  return FromPool(&keepers, keepers.Of(place, pool), bytes, pointer, stream, call);
+}
+
+template <typename Ask>
+CUresult AllocFromPool(CUdeviceptr* pointer, uint64_t bytes, CUmemoryPool pool, CUstream stream,
+                       const Ask& call) {
+  if (ModeOfProcess() == Mode::kOff || IsCaptured(stream)) return call();
+  if (ModeOfProcess() == Mode::kRefuses) return CUDA_ERROR_OUT_OF_MEMORY;
+  const Place place = PlaceOfThread();
+  CUmemoryPool own = nullptr;
+  if (place.counts()) Call(real::cuDeviceGetMemPool, &own, place.device);
+  Keepers keepers;
+  // A pool that was imported counts in the process that made it.
+  Keeper* keeper = pool == own && pool != nullptr ? keepers.Of(place, pool) : keepers.Find(pool);
+  return FromPool(&keepers, keeper, bytes, pointer, stream, call);
+}
+
+template <typename Real>
+CUresult FreeAsync(Real* real, CUdeviceptr pointer, CUstream stream) {
+  const CUresult result =
+      Freed({Handle::kMemory, pointer}, [&] { return Call(real, pointer, stream); });
+  may_have_shrunk.store(true, std::memory_order_relaxed);
+  return result;
+}
+
+template <typename Ask>
+CUresult Waited(const Ask& call) {
+  const CUresult result = call();
+  LookAtPools();
+  return result;
+}
+
+}  // namespace
+}  // namespace kai::guard
+
+using namespace kai::guard;  // NOLINT: the functions below belong to the driver's interface
+
+KAI_GUARD_EXPORT CUresult cuMemAllocAsync(CUdeviceptr* pointer, size_t bytes, CUstream stream) {
+  LoadDriver();
+  return AllocAsync(pointer, bytes, stream,
+                    [&] { return Call(real::cuMemAllocAsync, pointer, bytes, stream); });
+}
+
+KAI_GUARD_EXPORT CUresult cuMemAllocAsync_ptsz(CUdeviceptr* pointer, size_t bytes,
+                                               CUstream stream) {
+  LoadDriver();
+  return AllocAsync(pointer, bytes, OfThread(stream),
+                    [&] { return Call(real::cuMemAllocAsync_ptsz, pointer, bytes, stream); });
+}
+
+KAI_GUARD_EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr* pointer, size_t bytes,
+                                                  CUmemoryPool pool, CUstream stream) {
+  LoadDriver();
+  return AllocFromPool(pointer, bytes, pool, stream, [&] {
+    return Call(real::cuMemAllocFromPoolAsync, pointer, bytes, pool, stream);
+  });
+}
+
+KAI_GUARD_EXPORT CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* pointer, size_t bytes,
+                                                       CUmemoryPool pool, CUstream stream) {
+  LoadDriver();
+  return AllocFromPool(pointer, bytes, pool, OfThread(stream), [&] {
+    return Call(real::cuMemAllocFromPoolAsync_ptsz, pointer, bytes, pool, stream);
+  });
+}
+
+KAI_GUARD_EXPORT CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream) {
+  LoadDriver();
+  return FreeAsync(real::cuMemFreeAsync, pointer, stream);
+}
+
+KAI_GUARD_EXPORT CUresult cuMemFreeAsync_ptsz(CUdeviceptr pointer, CUstream stream) {
+  LoadDriver();
+  return FreeAsync(real::cuMemFreeAsync_ptsz, pointer, stream);
+}
+
+KAI_GUARD_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
+  LoadDriver();
+  const CUresult result = Call(real::cuMemPoolCreate, pool, properties);
+  if (result == CUDA_SUCCESS && properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+    const Place place = PlaceOfDevice(properties->location.id);
+    Keepers().Of(place, *pool);
+  }
+  return result;
+}
+
+KAI_GUARD_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool) {
+  LoadDriver();
+  Keepers keepers;
+  Keeper* keeper = keepers.Find(pool);
+  const uint64_t in_use = keeper == nullptr ? 0 : UsedOf(pool);
+  const CUresult result = Call(real::cuMemPoolDestroy, pool);
+  if (result == CUDA_SUCCESS && keeper != nullptr) keepers.Drop(keeper, in_use);
+  return result;
+}
+
+KAI_GUARD_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep) {
+  LoadDriver();
+  const CUresult result = Call(real::cuMemPoolTrimTo, pool, keep);
+  Keepers keepers;
+  if (Keeper* keeper = keepers.Find(pool)) keepers.Look(keeper);
+  return result;
+}
+
+// Where the driver gives back what pools have above their threshold.
+
+KAI_GUARD_EXPORT CUresult cuStreamSynchronize(CUstream stream) {
+  LoadDriver();
+  return Waited([&] { return Call(real::cuStreamSynchronize, stream); });
+}
+
+KAI_GUARD_EXPORT CUresult cuStreamSynchronize_ptsz(CUstream stream) {
+  LoadDriver();
+  return Waited([&] { return Call(real::cuStreamSynchronize_ptsz, stream); });
+}
+
+KAI_GUARD_EXPORT CUresult cuEventSynchronize(CUevent event) {
+  LoadDriver();
+  return Waited([&] { return Call(real::cuEventSynchronize, event); });
+}
+
+KAI_GUARD_EXPORT CUresult cuCtxSynchronize() {
+  LoadDriver();
+  return Waited([&] { return Call(real::cuCtxSynchronize); });
+}
+
+KAI_GUARD_EXPORT CUresult cuCtxSynchronize_v2(CUcontext context) {
+  LoadDriver();
+  return Waited([&] { return Call(real::cuCtxSynchronize_v2, context); });
+}

@@ -1,0 +1,65 @@
+// Memory that the driver keeps for later: stream-ordered pools and the memory of graphs. What counts
+// is what the driver has reserved, as no other process can use it, whether it is in use or not.
+//
+//   Keepers keepers;                                       // one thread at a time
+//   Keeper* keeper = keepers.OfGraphs(place);
+//   if (!keepers.Expect(keeper, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+//   result = ...;                                          // the driver's call
+//   if (!keepers.Settle(keeper)) ...                       // it reserved more than there is room for
+//
+// Invariants: what counts for a keeper is what the driver said last; it is asked again after calls
+// that change it, and when other requests would be refused. Cost: two questions to the driver for
+// each call that asks for memory. Threads: constructing Keepers waits for other threads.
+#ifndef KAI_GUARD_HOOKS_POOLS_H_
+#define KAI_GUARD_HOOKS_POOLS_H_
+
+#include "hooks/process.h"
+
+namespace kai::guard {
+
+struct Keeper {
+  int row = Place::kNowhere;
+  CUdevice device = -1;
+  CUmemoryPool pool = nullptr;  // null: the memory of the device's graphs
+  uint64_t counted = 0;         // bytes in the row
+};
+
+class Keepers {
+ public:
+  Keepers() : locked_(&mutex_) {}
+
+  // Null: there is no place for more of them, or it does not count.
+  Keeper* OfGraphs(const Place& place) { return Of(place, nullptr); }
+  Keeper* Of(const Place& place, CUmemoryPool pool);
+  Keeper* Find(CUmemoryPool pool);
+  // Its memory that is in use counts until the process ends: the driver no longer tells how much.
+  void Drop(Keeper* keeper, uint64_t in_use);
+
+  // Counts what the driver has now.
+  void Look(Keeper* keeper);
+  // Counts bytes more, before a call. False: there is no room, also after Trim.
+  bool Expect(Keeper* keeper, uint64_t bytes);
+  // Counts what a call has changed. False: the driver has more than is counted, and there is no room.
+  bool Settle(Keeper* keeper);
+  // Gives back to the driver what is not in use.
+  void Trim(int row);
+  void LookAtAll();
+
+  CUresult TrimGraphs(CUdevice device);
+  // From 1. A graph that was launched before the last one may have to be given its memory again.
+  static uint64_t trims_of_graphs() { return trims_.load(std::memory_order_relaxed); }
+
+  static void Reset() { mutex_.Reset(); }
+
+ private:
+  static Mutex mutex_;
+  static std::atomic<uint64_t> trims_;
+  Locked locked_;
+};
+
+// After calls that may have made pools smaller: those that wait for a device.
+void LookAtPools();
+
+}  // namespace kai::guard
+
+#endif  // KAI_GUARD_HOOKS_POOLS_H_

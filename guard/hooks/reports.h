@@ -1,0 +1,12 @@
+// The guard's functions in place of NVML's.
+#ifndef KAI_GUARD_HOOKS_REPORTS_H_
+#define KAI_GUARD_HOOKS_REPORTS_H_
+
+namespace kai::guard {
+
+// `found`: what dlsym found for the name. Null: it is not NVML's, or the guard has none in its place.
+void* ReplacementInNvml(const char* name, void* found);
+
+}  // namespace kai::guard
+
+#endif  // KAI_GUARD_HOOKS_REPORTS_H_

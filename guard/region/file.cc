@@ -1,0 +1,148 @@
+#include "region/file.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+namespace kai::guard {
+namespace {
+
+constexpr int64_t kFirstLock = int64_t{1} << 40;  // behind the end of the file
+constexpr int64_t kWhole = -1;
+
+// The wrappers of fstat are newer than the systems on which the library has to load.
+bool StatOf(int descriptor, struct stat* found) {
+  return syscall(SYS_fstat, descriptor, found) == 0;
+}
+
+// ---- a file that somebody shortens ----------------------------------------------------------------
+
+std::atomic<uintptr_t> mapped_at{0};
+std::atomic<size_t> mapped_bytes{0};
+struct sigaction earlier;
+
+void OnBusError(int signal, siginfo_t* info, void* context) {
+  const auto at = reinterpret_cast<uintptr_t>(info->si_addr);
+  const uintptr_t start = mapped_at.load(std::memory_order_relaxed);
+  const size_t bytes = mapped_bytes.load(std::memory_order_relaxed);
+  if (start != 0 && at >= start && at < start + bytes) {
+    // Zeros are no valid numbers, so that all requests are refused from now on.
+    mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    return;
+  }
+  if ((earlier.sa_flags & SA_SIGINFO) != 0 && earlier.sa_sigaction != nullptr) {
+    earlier.sa_sigaction(signal, info, context);
+  } else if (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN) {
+    earlier.sa_handler(signal);
+  } else {
+    sigaction(signal, &earlier, nullptr);  // the instruction fails again, and ends the process
+  }
+}
+
+void SurviveAShortFile(void* memory, size_t bytes) {
+  const bool is_first = mapped_at.load(std::memory_order_relaxed) == 0;
+  mapped_bytes.store(bytes, std::memory_order_relaxed);
+  mapped_at.store(reinterpret_cast<uintptr_t>(memory), std::memory_order_relaxed);
+  if (!is_first) return;
+  struct sigaction action = {};
+  action.sa_sigaction = OnBusError;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGBUS, &action, &earlier);
+}
+
+}  // namespace
+
+const char* RegionFile::Open(const char* path, size_t bytes) {
+  path_ = path;
+  bytes_ = bytes;
+  struct stat found;
+  const int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (descriptor < 0) return "it cannot be opened for writing";
+  if (!StatOf(descriptor, &found) || !S_ISREG(found.st_mode)) {
+    close(descriptor);
+    return "it is not a regular file";
+  }
+  descriptor_ = descriptor;
+  device_ = found.st_dev;
+  inode_ = found.st_ino;
+  if (!LockWhole()) return "its file system has no locks of opened files";
+  if (StatOf(descriptor, &found) && found.st_size == 0) {
+    is_new_ = true;
+    if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0) {
+      UnlockWhole();
+      return "its file system has no room for it";
+    }
+  } else if (found.st_size != static_cast<off_t>(bytes)) {
+    UnlockWhole();
+    return "it has another size: it belongs to another version of the guard, or was shortened";
+  }
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (memory == MAP_FAILED) {
+    UnlockWhole();
+    return "it cannot be mapped";
+  }
+  memory_ = memory;
+  SurviveAShortFile(memory, bytes);
+  return nullptr;  // the lock of the whole is kept until the caller has looked at the contents
+}
+
+void RegionFile::Forget() {
+  if (memory_ != nullptr) munmap(memory_, bytes_);
+  struct stat found;
+  if (descriptor_ >= 0 && StatOf(descriptor_, &found) && found.st_dev == device_ &&
+      found.st_ino == inode_) {
+    close(descriptor_);
+  }
+  *this = RegionFile();
+}
+
+bool RegionFile::LockWhole() { return Change(F_OFD_SETLKW, F_WRLCK, kWhole); }
+void RegionFile::UnlockWhole() { Change(F_OFD_SETLK, F_UNLCK, kWhole); }
+bool RegionFile::Lock(int position) { return Change(F_OFD_SETLK, F_WRLCK, position); }
+void RegionFile::Unlock(int position) { Change(F_OFD_SETLK, F_UNLCK, position); }
+
+bool RegionFile::IsLockedByOthers(int position) {
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = kFirstLock + 1 + position;
+  lock.l_len = 1;
+  const int descriptor = Descriptor();
+  // Without an answer it counts as alive, so that nothing is taken from it.
+  return descriptor < 0 || fcntl(descriptor, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+// Programs that become daemons close all descriptors, and may have given the number to another file.
+int RegionFile::Descriptor() {
+  struct stat found;
+  if (descriptor_ >= 0 && StatOf(descriptor_, &found) && found.st_dev == device_ &&
+      found.st_ino == inode_) {
+    return descriptor_;
+  }
+  const int descriptor = open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor < 0) return -1;
+  if (!StatOf(descriptor, &found) || found.st_dev != device_ || found.st_ino != inode_) {
+    close(descriptor);
+    return -1;
+  }
+  descriptor_ = descriptor;
+  return descriptor;
+}
+
+bool RegionFile::Change(int command, short type, int64_t position) {
+  struct flock lock = {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = kFirstLock + 1 + position;
+  lock.l_len = 1;
+  const int descriptor = Descriptor();
+  return descriptor >= 0 && fcntl(descriptor, command, &lock) == 0;
+}
+
+}  // namespace kai::guard

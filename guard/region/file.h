@@ -1,0 +1,54 @@
+// The region's file: shared memory, and locks of single positions in it that end with the process.
+//
+//   RegionFile file;
+//   if (file.Open(path, sizeof(Layout)) != nullptr) return;   // a sentence
+//   if (file.Lock(slot)) ...                                  // this process alone has the slot
+//
+// The locks belong to the opened file, and shared memory keeps it open: they end when the process
+// does, however it ends and whatever descriptors it closes, and in any container of the pod they say
+// who is alive. (Process numbers do not: each container counts its own.)
+//
+// Invariants: a position that another process has locked cannot be locked. If somebody shortens the
+// file, the memory reads as zeros from then on, and no signal ends the process. Cost: a system call
+// for each lock. Threads: the same process may lock a position twice; callers keep threads apart.
+#ifndef KAI_GUARD_REGION_FILE_H_
+#define KAI_GUARD_REGION_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kai::guard {
+
+class RegionFile {
+ public:
+  // Opens the file, and makes one if there is none. Returns null, or what is wrong.
+  const char* Open(const char* path, size_t bytes);
+  // Leaves the memory and the locks to the process that this one is a fork of.
+  void Forget();
+
+  void* memory() const { return memory_; }
+  // Zeros when it was opened.
+  bool is_new() const { return is_new_; }
+
+  // The lock of the whole file is for those who make it or add a row; it waits.
+  bool LockWhole();
+  void UnlockWhole();
+  bool Lock(int position);  // false: another process has it
+  void Unlock(int position);
+  bool IsLockedByOthers(int position);
+
+ private:
+  int Descriptor();
+  bool Change(int command, short type, int64_t position);
+
+  const char* path_ = nullptr;
+  void* memory_ = nullptr;
+  size_t bytes_ = 0;
+  int descriptor_ = -1;
+  uint64_t device_ = 0, inode_ = 0;
+  bool is_new_ = false;
+};
+
+}  // namespace kai::guard
+
+#endif  // KAI_GUARD_REGION_FILE_H_

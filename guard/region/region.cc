@@ -1,0 +1,314 @@
+#include "region/region.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace kai::guard {
+namespace {
+
+constexpr int kSpins = 200;
+constexpr int kSleepNs = 50'000;
+constexpr int kSleepsBetweenLooks = 20;       // 1 ms
+constexpr int kMostSleeps = 200'000;          // 10 s
+constexpr uint64_t kNotValid = ~uint64_t{0};  // `used` of a row that has to be counted
+
+uint64_t LockWordOf(int slot) {
+  const auto owner = static_cast<uint64_t>(slot) + 1;
+  return owner | (Mixed(owner) << 32);
+}
+
+// -1: no process wrote it.
+int SlotOf(uint64_t lock_word) {
+  const uint64_t owner = lock_word & 0xffffffff;
+  if (owner == 0 || owner > kMostProcesses) return -1;
+  const int slot = static_cast<int>(owner) - 1;
+  return LockWordOf(slot) == lock_word ? slot : -1;
+}
+
+void Sleep(long ns) {
+  const timespec time = {.tv_sec = 0, .tv_nsec = ns};
+  nanosleep(&time, nullptr);
+}
+
+void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+size_t ReadAll(const char* path, char* text, size_t room) {
+  const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return 0;
+  const ssize_t count = read(descriptor, text, room);
+  close(descriptor);
+  return count > 0 ? static_cast<size_t>(count) : 0;
+}
+
+// Field 22 of /proc/self/stat; the second field is a name in parentheses that may hold anything.
+uint64_t StartOfThisProcess() {
+  char text[1024];
+  const size_t size = ReadAll("/proc/self/stat", text, sizeof(text) - 1);
+  text[size] = '\0';
+  const char* at = strrchr(text, ')');
+  for (int field = 2; at != nullptr && field < 22; ++field) at = strchr(at + 1, ' ');
+  uint64_t ticks = 0;
+  if (at != nullptr) {
+    for (++at; *at >= '0' && *at <= '9'; ++at) ticks = ticks * 10 + static_cast<uint64_t>(*at - '0');
+  }
+  return ticks;
+}
+
+}  // namespace
+
+// ---- life of the region --------------------------------------------------------------------------
+
+const char* Region::Attach(const char* path) {
+  const char* wrong = file_.Open(path, sizeof(Layout));
+  if (wrong == nullptr) {
+    layout_ = static_cast<Layout*>(file_.memory());
+    wrong = Check();
+    file_.UnlockWhole();
+  }
+  if (wrong == nullptr) wrong = TakeSlot();
+  if (wrong != nullptr) Forget();
+  return wrong;
+}
+
+void Region::Forget() {
+  file_.Forget();
+  layout_ = nullptr;
+  slot_ = -1;
+  held_ = {};
+  limits_ = {};
+  cleaning_.Reset();
+}
+
+const char* Region::Check() {
+  Layout& layout = *layout_;
+  // A process may have ended between giving the file its size and filling it.
+  const bool is_empty = layout.magic.value() == 0 && !layout.magic.IsIntact();
+  if (file_.is_new() || is_empty) {
+    for (Row& row : layout.rows) {
+      for (Checked* number : {&row.uuid[0], &row.uuid[1], &row.is_used, &row.limit, &row.total,
+                              &row.used, &row.peak}) {
+        number->Set(0);
+      }
+    }
+    for (Slot& slot : layout.slots) {
+      for (Checked& used : slot.used) used.Set(0);
+    }
+    layout.version.Set(kVersion);
+    layout.magic.Set(kMagic);
+    return nullptr;
+  }
+  if (layout.magic.value() != kMagic) return "it is not a file of the guard";
+  if (!layout.magic.IsIntact() || !layout.version.IsIntact()) return "it is damaged";
+  if (layout.version.value() != kVersion) return "it belongs to another version of the guard";
+  for (const Row& row : layout.rows) {
+    if (!row.is_used.IsIntact()) return "it is damaged";
+    if (row.is_used.value() == 0) continue;
+    const bool is_intact = row.uuid[0].IsIntact() && row.uuid[1].IsIntact() &&
+                           row.limit.IsIntact() && row.total.IsIntact();
+    if (!is_intact) return "it is damaged";
+  }
+  return nullptr;
+}
+
+const char* Region::TakeSlot() {
+  for (int slot = 0; slot < kMostProcesses; ++slot) {
+    if (!file_.Lock(slot)) continue;
+    slot_ = slot;
+    GiveBack(slot);
+    Slot& own = layout_->slots[slot];
+    std::array<uint64_t, 2> name = {};
+    ReadAll("/proc/self/comm", reinterpret_cast<char*>(name.data()), sizeof(name) - 1);
+    for (size_t i = 0; i < name.size(); ++i) own.name[i].store(name[i], std::memory_order_relaxed);
+    own.started.store(StartOfThisProcess(), std::memory_order_relaxed);
+    for (std::atomic<uint64_t>& peak : own.peak) peak.store(0, std::memory_order_relaxed);
+    own.pid.store(static_cast<uint64_t>(getpid()), std::memory_order_release);
+    return nullptr;
+  }
+  return "it has no slot left: 1,024 processes use it";
+}
+
+// The caller has the slot's lock. Its last process may have ended with locks of rows.
+void Region::GiveBack(int slot) {
+  Slot& left = layout_->slots[slot];
+  for (Row& row : layout_->rows) {
+    uint64_t its = LockWordOf(slot);
+    if (row.lock.load(std::memory_order_relaxed) != its) continue;
+    row.used.Set(kNotValid);
+    row.lock.compare_exchange_strong(its, 0, std::memory_order_release);
+  }
+  for (int row = 0; row < kMostDevices; ++row) {
+    const Checked& used = left.used[row];
+    if (used.IsIntact() && used.value() == 0) continue;
+    if (!Lock(&layout_->rows[row])) continue;
+    left.used[row].Set(0);
+    Recount(row);
+    Unlock(&layout_->rows[row]);
+  }
+  left.pid.store(0, std::memory_order_relaxed);
+}
+
+void Region::Clean() {
+  const Locked locked(&cleaning_);
+  for (int slot = 0; slot < kMostProcesses; ++slot) {
+    const bool is_taken = layout_->slots[slot].pid.load(std::memory_order_relaxed) != 0;
+    if (slot == slot_ || !is_taken || !file_.Lock(slot)) continue;
+    GiveBack(slot);
+    file_.Unlock(slot);
+  }
+}
+
+// ---- rows ----------------------------------------------------------------------------------------
+
+int Region::FindRow(const Uuid& device) const {
+  for (int row = 0; row < kMostDevices; ++row) {
+    const Row& each = layout_->rows[row];
+    if (each.is_used.value() == 1 && each.uuid[0].value() == device.words[0] &&
+        each.uuid[1].value() == device.words[1]) {
+      return row;
+    }
+  }
+  return -1;
+}
+
+int Region::RowOf(const Uuid& device, uint64_t total, uint64_t limit) {
+  if (!file_.LockWhole()) return -1;
+  int row = Check() == nullptr ? FindRow(device) : -2;
+  if (row == -1) {
+    for (row = 0; row < kMostDevices && layout_->rows[row].is_used.value() == 1;) ++row;
+    if (row < kMostDevices) {
+      Row& made = layout_->rows[row];
+      made.uuid[0].Set(device.words[0]);
+      made.uuid[1].Set(device.words[1]);
+      made.limit.Set(limit);
+      made.total.Set(total);
+      made.used.Set(0);
+      made.peak.Set(0);
+      made.is_used.Set(1);
+    } else {
+      row = -1;
+    }
+  }
+  if (row >= 0) limits_[row] = layout_->rows[row].limit.value();
+  file_.UnlockWhole();
+  return row < 0 ? -1 : row;
+}
+
+// ---- sums ----------------------------------------------------------------------------------------
+
+bool Region::IsAlive(uint64_t lock_word) {
+  const int slot = SlotOf(lock_word);
+  return slot >= 0 && (slot == slot_ || file_.IsLockedByOthers(slot));
+}
+
+bool Region::Lock(Row* row) {
+  const uint64_t mine = LockWordOf(slot_);
+  for (int tries = 0; tries < kSpins; ++tries) {
+    uint64_t seen = 0;
+    if (row->lock.compare_exchange_weak(seen, mine, std::memory_order_acquire)) return true;
+    Pause();
+  }
+  for (int sleeps = 0; sleeps < kMostSleeps; ++sleeps) {
+    uint64_t seen = 0;
+    if (row->lock.compare_exchange_strong(seen, mine, std::memory_order_acquire)) return true;
+    Sleep(kSleepNs);
+    if (sleeps % kSleepsBetweenLooks != 0 || IsAlive(seen)) continue;
+    if (row->lock.compare_exchange_strong(seen, mine, std::memory_order_acquire)) {
+      row->used.Set(kNotValid);  // it ended before all was written
+      return true;
+    }
+  }
+  return false;
+}
+
+void Region::Unlock(Row* row) {
+  uint64_t mine = LockWordOf(slot_);
+  if (!row->lock.compare_exchange_strong(mine, 0, std::memory_order_release)) {
+    row->used.Set(kNotValid);  // others wrote into the lock, and two may have been inside
+  }
+}
+
+// Under the row's lock. False: another process's number was changed by others.
+bool Region::Recount(int row) {
+  uint64_t sum = 0;
+  layout_->slots[slot_].used[row].Set(held_[row]);
+  for (int slot = 0; slot < kMostProcesses; ++slot) {
+    const Checked& used = layout_->slots[slot].used[row];
+    if (!used.IsIntact()) {
+      layout_->rows[row].used.Set(kNotValid);
+      return false;
+    }
+    sum += used.value();
+  }
+  layout_->rows[row].used.Set(sum);
+  return true;
+}
+
+// Under the row's lock: writes what this process holds from now on. False: the sum is not known.
+bool Region::Settle(int row, uint64_t held) {
+  Checked& own = layout_->slots[slot_].used[row];
+  Checked& sum = layout_->rows[row].used;
+  const uint64_t before = held_[row];
+  const bool is_known = sum.IsIntact() && sum.value() != kNotValid && sum.value() >= before &&
+                        own.IsIntact() && own.value() == before;
+  held_[row] = held;
+  own.Set(held);
+  if (!is_known) return Recount(row);
+  sum.Set(sum.value() - before + held);
+  return true;
+}
+
+Region::Answer Region::TryReserve(int row, uint64_t bytes) {
+  Row& shared = layout_->rows[row];
+  if (!Lock(&shared)) return Answer::kUnsure;
+  Answer answer = Answer::kUnsure;
+  if (Settle(row, held_[row])) {
+    const uint64_t limit = limits_[row];
+    if (!shared.limit.IsIntact() || shared.limit.value() != limit) shared.limit.Set(limit);
+    const uint64_t used = shared.used.value();
+    answer = used <= limit && bytes <= limit - used ? Answer::kYes : Answer::kNo;
+    if (answer == Answer::kYes) {
+      Settle(row, held_[row] + bytes);
+      if (!shared.peak.IsIntact() || shared.peak.value() < used + bytes)
+        shared.peak.Set(used + bytes);
+      std::atomic<uint64_t>& peak = layout_->slots[slot_].peak[row];
+      if (peak.load(std::memory_order_relaxed) < held_[row])
+        peak.store(held_[row], std::memory_order_relaxed);
+    }
+  }
+  Unlock(&shared);
+  return answer;
+}
+
+bool Region::Reserve(int row, uint64_t bytes) {
+  if (TryReserve(row, bytes) == Answer::kYes) return true;
+  Clean();
+  return TryReserve(row, bytes) == Answer::kYes;
+}
+
+void Region::Change(int row, uint64_t more, uint64_t less) {
+  const bool is_locked = Lock(&layout_->rows[row]);
+  const uint64_t held = held_[row] + more;
+  Settle(row, less < held ? held - less : 0);
+  if (is_locked) {
+    Unlock(&layout_->rows[row]);
+  } else {
+    layout_->rows[row].used.Set(kNotValid);  // whoever gets the lock counts
+  }
+}
+
+void Region::Force(int row, uint64_t bytes) { Change(row, bytes, 0); }
+void Region::Release(int row, uint64_t bytes) { Change(row, 0, bytes); }
+
+void Region::CountRefusal(int row) {
+  layout_->rows[row].refusals.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace kai::guard

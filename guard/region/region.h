@@ -1,0 +1,83 @@
+// How much device memory the processes of a pod hold together, and how much they may.
+//
+//   Region region;
+//   if (const char* wrong = region.Attach("/run/kai/guard")) ...
+//   const int row = region.RowOf(uuid, device_bytes, limit);
+//   if (!region.Reserve(row, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+//   if (cuMemAlloc(...) != CUDA_SUCCESS) region.Release(row, bytes);
+//
+// Memory is counted before the driver gives it and until it has taken it back (L3), so the sum of
+// what processes hold is never above the limit, however their calls interleave.
+//
+// Invariants: under a row's lock, its sum is that of the slots. A process that ends at any point,
+// also inside, leaves a slot whose lock has ended; what it held is given back when a request would
+// be refused, when a process starts, or by Clean(). A number that was changed by others is restored
+// from the process that it belongs to, or counted again; as long as that is impossible, requests are
+// refused. Cost: Reserve and Release are O(1), a lock that nobody holds and a few stores; a refusal
+// is O(processes). Threads: all may call it at once. A process that is stopped inside those stores
+// delays the others, for at most ten seconds; then they refuse.
+#ifndef KAI_GUARD_REGION_REGION_H_
+#define KAI_GUARD_REGION_REGION_H_
+
+#include <array>
+#include <cstdint>
+
+#include "region/file.h"
+#include "region/layout.h"
+#include "region/mutex.h"
+
+namespace kai::guard {
+
+class Region {
+ public:
+  // Opens or makes the file and takes a slot. Returns null, or what is wrong.
+  const char* Attach(const char* path);
+  bool is_attached() const { return layout_ != nullptr; }
+  // In a forked child: the slot and all that it holds stay the parent's.
+  void Forget();
+
+  // The row of a device. The first process of the pod decides its limit; later ones keep it.
+  // -1: there is no row left, or the file is damaged.
+  int RowOf(const Uuid& device, uint64_t total, uint64_t limit);
+  // -1: no process of the pod has used the device.
+  int FindRow(const Uuid& device) const;
+  uint64_t LimitOf(int row) const { return limits_[row]; }
+  // Also of a row that this process has not asked for.
+  uint64_t LimitInFile(int row) const { return layout_->rows[row].limit.value(); }
+  uint64_t UsedOf(int row) const { return layout_->rows[row].used.value(); }
+
+  // Adds bytes, unless the sum would exceed the limit.
+  [[nodiscard]] bool Reserve(int row, uint64_t bytes);
+  // Adds bytes that the driver has given already: they are counted even above the limit.
+  void Force(int row, uint64_t bytes);
+  void Release(int row, uint64_t bytes);
+  // Counts a request that was refused after all attempts.
+  void CountRefusal(int row);
+  // Takes what processes held that have ended.
+  void Clean();
+
+ private:
+  enum class Answer : uint8_t { kYes, kNo, kUnsure };  // kUnsure: the numbers are not valid
+
+  const char* Check();
+  const char* TakeSlot();
+  void GiveBack(int slot);
+  bool Lock(Row* row);
+  void Unlock(Row* row);
+  bool IsAlive(uint64_t lock_word);
+  bool Recount(int row);
+  bool Settle(int row, uint64_t held);
+  Answer TryReserve(int row, uint64_t bytes);
+  void Change(int row, uint64_t more, uint64_t less);
+
+  RegionFile file_;
+  Layout* layout_ = nullptr;
+  int slot_ = -1;
+  std::array<uint64_t, kMostDevices> held_ = {};    // by this process; written under the row's lock
+  std::array<uint64_t, kMostDevices> limits_ = {};  // of known rows
+  Mutex cleaning_;
+};
+
+}  // namespace kai::guard
+
+#endif  // KAI_GUARD_REGION_REGION_H_

@@ -1,0 +1,109 @@
+#include "stub/book.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace stub {
+namespace {
+
+pthread_mutex_t of_process = PTHREAD_MUTEX_INITIALIZER;
+
+uint64_t NumberIn(const char* variable, uint64_t otherwise) {
+  const char* text = getenv(variable);
+  return text == nullptr || text[0] == '\0' ? otherwise : strtoull(text, nullptr, 10);
+}
+
+}  // namespace
+
+Book::Book()
+    : devices_(static_cast<int>(NumberIn("STUB_DEVICES", 1))),
+      size_(NumberIn("STUB_MEMORY", uint64_t{1} << 30)),
+      path_(getenv("STUB_BOOK")) {
+  if (path_ == nullptr) {
+    fprintf(stderr, "stub: STUB_BOOK names no file\n");
+    abort();
+  }
+}
+
+void Book::Lock() {
+  pthread_mutex_lock(&of_process);
+  if (pid_ != getpid()) {  // a forked child locks for itself
+    pid_ = getpid();
+    descriptor_ = open(path_, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor_ < 0 || ftruncate(descriptor_, sizeof(File)) != 0) abort();
+    void* memory =
+        mmap(nullptr, sizeof(File), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+    if (memory == MAP_FAILED) abort();
+    file_ = static_cast<File*>(memory);
+  }
+  while (flock(descriptor_, LOCK_EX) != 0) {
+  }
+}
+
+void Book::Unlock() {
+  flock(descriptor_, LOCK_UN);
+  pthread_mutex_unlock(&of_process);
+}
+
+uint64_t Book::Sum(int device) {
+  uint64_t sum = 0;
+  for (Entry& entry : file_->entries) {
+    if (entry.pid == 0) continue;
+    if (kill(static_cast<pid_t>(entry.pid), 0) != 0 && errno == ESRCH) entry = Entry();
+    sum += entry.used[device];
+  }
+  return sum;
+}
+
+Book::Entry* Book::Own() {
+  for (Entry& entry : file_->entries) {
+    if (entry.pid == pid_) return &entry;
+  }
+  for (Entry& entry : file_->entries) {
+    if (entry.pid != 0) continue;
+    entry.pid = pid_;
+    return &entry;
+  }
+  abort();
+}
+
+bool Book::Take(int device, uint64_t bytes) {
+  Lock();
+  const uint64_t used = Sum(device);
+  const bool fits = used <= size_ && bytes <= size_ - used;
+  if (fits) {
+    Own()->used[device] += bytes;
+    if (file_->peak[device] < used + bytes) file_->peak[device] = used + bytes;
+  }
+  Unlock();
+  return fits;
+}
+
+void Book::Give(int device, uint64_t bytes) {
+  Lock();
+  Own()->used[device] -= bytes;
+  Unlock();
+}
+
+uint64_t Book::Used(int device) {
+  Lock();
+  const uint64_t used = Sum(device);
+  Unlock();
+  return used;
+}
+
+uint64_t Book::Peak(int device) {
+  Lock();
+  const uint64_t peak = file_->peak[device];
+  Unlock();
+  return peak;
+}
+
+}  // namespace stub

@@ -1,0 +1,57 @@
+// The memory of pretended cards, which all processes on this machine share: a file in which each
+// process writes what it holds. It is kept without any code of the guard, so that tests compare two
+// accounts.
+//
+//   Book book;                        // STUB_BOOK, STUB_MEMORY, STUB_DEVICES
+//   if (!book.Take(0, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+//
+// A process that has ended holds nothing. Each call locks the file and looks at all processes: slow,
+// and plain to see that it is right.
+#ifndef KAI_GUARD_STUB_BOOK_H_
+#define KAI_GUARD_STUB_BOOK_H_
+
+#include <cstdint>
+
+namespace stub {
+
+inline constexpr int kMostDevices = 8;
+inline constexpr int kMostProcesses = 512;
+
+class Book {
+ public:
+  Book();
+  int devices() const { return devices_; }
+  uint64_t size() const { return size_; }
+
+  bool Take(int device, uint64_t bytes);
+  void Give(int device, uint64_t bytes);
+  uint64_t Used(int device);
+  // The most that was ever used.
+  uint64_t Peak(int device);
+
+ private:
+  struct Entry {
+    int64_t pid;
+    uint64_t used[kMostDevices];
+  };
+  struct File {
+    uint64_t peak[kMostDevices];
+    Entry entries[kMostProcesses];
+  };
+
+  void Lock();
+  void Unlock();
+  uint64_t Sum(int device);
+  Entry* Own();
+
+  int devices_ = 1;
+  uint64_t size_ = 0;
+  int descriptor_ = -1;
+  int64_t pid_ = 0;  // of the process that opened the file
+  const char* path_ = nullptr;
+  File* file_ = nullptr;
+};
+
+}  // namespace stub
+
+#endif  // KAI_GUARD_STUB_BOOK_H_
