@@ -1,4 +1,4 @@
-#include "driver/driver.h"
+#include "guard/driver/driver.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -7,16 +7,16 @@
 #include <atomic>
 #include <iterator>
 
-#include "driver/elf.h"
+#include "guard/driver/elf.h"
 
 namespace kai::guard {
 
 namespace real {
 #define HOOK(symbol, name, since, thread) decltype(&::symbol) symbol = nullptr;
-#include "driver/hooks.inc"
+#include "guard/driver/hooks.inc"
 #undef HOOK
 #define ASK(symbol) decltype(&::symbol) symbol = nullptr;
-#include "driver/asked.inc"
+#include "guard/driver/asked.inc"
 #undef ASK
 }  // namespace real
 
@@ -45,7 +45,7 @@ void** Place(Function** function) {
 const Hook kHooks[] = {
 #define HOOK(symbol, name, since, thread) \
   {#symbol, name, since, thread == 1, Plain(&::symbol), Place(&real::symbol)},
-#include "driver/hooks.inc"
+#include "guard/driver/hooks.inc"
 #undef HOOK
 };
 
@@ -56,7 +56,7 @@ struct Asked {
 
 const Asked kAsked[] = {
 #define ASK(symbol) {#symbol, Place(&real::symbol)},
-#include "driver/asked.inc"
+#include "guard/driver/asked.inc"
 #undef ASK
 };
 

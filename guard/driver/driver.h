@@ -9,16 +9,16 @@
 #ifndef KAI_GUARD_DRIVER_DRIVER_H_
 #define KAI_GUARD_DRIVER_DRIVER_H_
 
-#include "driver/cuda.h"
+#include "guard/driver/cuda.h"
 
 namespace kai::guard {
 
 namespace real {
 #define HOOK(symbol, name, since, thread) extern decltype(&::symbol) symbol;
-#include "driver/hooks.inc"
+#include "guard/driver/hooks.inc"
 #undef HOOK
 #define ASK(symbol) extern decltype(&::symbol) symbol;
-#include "driver/asked.inc"
+#include "guard/driver/asked.inc"
 #undef ASK
 }  // namespace real
 

@@ -1,4 +1,4 @@
-#include "driver/elf.h"
+#include "guard/driver/elf.h"
 
 #include <elf.h>
 #include <link.h>

@@ -1,8 +1,8 @@
-#include "driver/nvml.h"
+#include "guard/driver/nvml.h"
 
 #include <dlfcn.h>
 
-#include "driver/elf.h"
+#include "guard/driver/elf.h"
 
 namespace kai::guard {
 namespace {

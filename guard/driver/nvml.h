@@ -7,7 +7,7 @@
 #ifndef KAI_GUARD_DRIVER_NVML_H_
 #define KAI_GUARD_DRIVER_NVML_H_
 
-#include "driver/cuda.h"
+#include "guard/driver/cuda.h"
 
 namespace kai::guard {
 

@@ -1,4 +1,4 @@
-#include "hooks/array_size.h"
+#include "guard/hooks/array_size.h"
 
 namespace kai::guard {
 namespace {

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "driver/cuda.h"
+#include "guard/driver/cuda.h"
 
 namespace kai::guard {
 

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "hooks/counted.h"
+#include "guard/hooks/counted.h"
 
 using namespace kai::guard;  // NOLINT: the functions below belong to the driver's interface
 

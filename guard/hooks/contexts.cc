@@ -1,11 +1,11 @@
-// Contexts and their limits. A context's own memory counts once for each process and device: as much
-// as the device had less after the first one was made, by NVML, or KAI_GUARD_CONTEXT.
+// Contexts and their limits. A context's own memory counts once for each process and device:
+// KAI_GUARD_CONTEXT, or as much as the device had less, by NVML, after the pod's first was made.
 #include <string.h>
 
 #include <algorithm>
 
-#include "driver/nvml.h"
-#include "hooks/counted.h"
+#include "guard/driver/nvml.h"
+#include "guard/hooks/counted.h"
 
 using namespace kai::guard;  // NOLINT: the functions below belong to the driver's interface
 
@@ -58,20 +58,32 @@ CUresult Made(CUdevice device, const Make& call, const Undo& undo) {
   const Place place = PlaceOfDevice(device);
   if (!place.counts() || device < 0 || device >= kMostDevicesHere) return call();
   if (place.row == Place::kRefused) return CUDA_ERROR_OUT_OF_MEMORY;
-  const bool is_first = contexts_on[device] == 0;
-  const uint64_t before = is_first ? UsedOnMachine(device) : 0;
+  if (contexts_on[device] > 0) {
+    const CUresult result = call();
+    if (result == CUDA_SUCCESS) ++contexts_on[device];
+    return result;
+  }
+  // The first process of the pod measures it, when nothing else counts yet.
+  uint64_t bytes = BytesOfContext(region().ContextOf(place.row));
+  const bool is_known = bytes > 0;
+  if (is_known && !Reserve(place, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const uint64_t before = is_known ? 0 : UsedOnMachine(device);
   const CUresult result = call();
-  if (result != CUDA_SUCCESS) return result;
-  if (is_first) {
+  if (result != CUDA_SUCCESS) {
+    if (is_known) Release(place.row, bytes);
+    return result;
+  }
+  if (!is_known) {
     const uint64_t after = UsedOnMachine(device);
-    const uint64_t bytes = BytesOfContext(after > before ? after - before : 0);
+    bytes = BytesOfContext(after > before ? after - before : 0);
     if (!Reserve(place, bytes)) {
       undo();
       return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    counted_on[device] = bytes;
+    region().SetContext(place.row, bytes);
   }
-  ++contexts_on[device];
+  counted_on[device] = bytes;
+  contexts_on[device] = 1;
   return result;
 }
 

@@ -9,7 +9,7 @@
 #ifndef KAI_GUARD_HOOKS_COUNTED_H_
 #define KAI_GUARD_HOOKS_COUNTED_H_
 
-#include "hooks/process.h"
+#include "guard/hooks/process.h"
 
 #define KAI_GUARD_EXPORT extern "C" __attribute__((visibility("default")))
 

@@ -2,8 +2,8 @@
 // and keeps it for the next time. Other graphs are launched without any work here.
 #include <stdlib.h>
 
-#include "hooks/counted.h"
-#include "hooks/pools.h"
+#include "guard/hooks/counted.h"
+#include "guard/hooks/pools.h"
 
 using namespace kai::guard;  // NOLINT: the functions below belong to the driver's interface
 

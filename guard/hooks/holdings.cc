@@ -1,9 +1,9 @@
-#include "hooks/holdings.h"
+#include "guard/hooks/holdings.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "region/layout.h"
+#include "guard/region/layout.h"
 
 namespace kai::guard {
 namespace {

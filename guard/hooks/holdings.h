@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "region/mutex.h"
+#include "guard/region/mutex.h"
 
 namespace kai::guard {
 

@@ -1,9 +1,9 @@
 // The ways in which programs find functions of the driver: dlsym and dlvsym, cuGetProcAddress, and
 // the names that the guard exports itself. cuInit is where a process that cannot count is refused.
-#include "driver/driver.h"
-#include "driver/elf.h"
-#include "hooks/counted.h"
-#include "hooks/reports.h"
+#include "guard/driver/driver.h"
+#include "guard/driver/elf.h"
+#include "guard/hooks/counted.h"
+#include "guard/hooks/reports.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -4,9 +4,9 @@
 // not count (spec 3 L4).
 #include <algorithm>
 
-#include "hooks/array_size.h"
-#include "hooks/counted.h"
-#include "hooks/pools.h"
+#include "guard/hooks/array_size.h"
+#include "guard/hooks/counted.h"
+#include "guard/hooks/pools.h"
 
 using namespace kai::guard;  // NOLINT: the functions below belong to the driver's interface
 
@@ -45,14 +45,14 @@ CUresult Array(Real* real, CUarray* array, const Descriptor* descriptor) {
                  [&] { return *array; });
 }
 
-// Only memory that is not the driver's own counts: what is in a pool is in the pool's sum.
+// Memory of a pool has no count of its own.
 template <typename Real, typename Pointer>
 CUresult FreeMemory(Real* real, Pointer pointer) {
   const Handle handle = {Handle::kMemory, NumberOf(pointer)};
   Holding holding;
   const bool is_of_pool = !holdings().Find(handle, &holding);
   const CUresult result = Freed(handle, [&] { return Call(real, pointer); });
-  if (is_of_pool) LookAtPools();
+  if (is_of_pool) NoteFreeInPool();
   return result;
 }
 

@@ -1,6 +1,6 @@
-#include "hooks/pools.h"
+#include "guard/hooks/pools.h"
 
-#include "hooks/counted.h"
+#include "guard/hooks/counted.h"
 
 namespace kai::guard {
 namespace {
@@ -9,7 +9,7 @@ constexpr int kMostKeepers = 256;
 
 Keeper table[kMostKeepers];
 int count = 0;
-std::atomic<bool> may_have_shrunk{false};
+std::atomic<bool> has_freed{false};
 Once too_many;
 
 uint64_t ReservedBy(const Keeper& keeper) {
@@ -48,7 +48,7 @@ __attribute__((constructor)) void Register() {
 Mutex Keepers::mutex_;
 std::atomic<uint64_t> Keepers::trims_{1};
 
-Keeper* Keepers::Find(CUmemoryPool pool) {
+Keeper* Keepers::Find(CUmemoryPool pool) const {
   for (int i = 0; i < count; ++i) {
     if (table[i].pool == pool && pool != nullptr) return &table[i];
   }
@@ -65,7 +65,15 @@ Keeper* Keepers::Of(const Place& place, CUmemoryPool pool) {
     Say(&too_many, "this process has over 255 memory pools: the rest of them does not count");
     return nullptr;
   }
-  table[count] = {place.row, place.device, pool, 0};
+  Keeper& keeper = table[count];
+  keeper = {place.row, place.device, pool};
+  if (pool != nullptr) {
+    Call(real::cuMemPoolGetAttribute, pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+         static_cast<void*>(&keeper.threshold));
+    cuuint64_t all = ~cuuint64_t{0};
+    Call(real::cuMemPoolSetAttribute, pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+         static_cast<void*>(&all));
+  }
   return &table[count++];
 }
 
@@ -122,11 +130,26 @@ void Keepers::LookAtAll() {
   for (int i = 0; i < count; ++i) Look(&table[i]);
 }
 
-void LookAtPools() {
-  if (may_have_shrunk.exchange(false, std::memory_order_relaxed)) Keepers().LookAtAll();
+void Keepers::Shrink() {
+  for (int i = 0; i < count; ++i) {
+    Keeper& keeper = table[i];
+    if (keeper.pool == nullptr) continue;
+    if (keeper.counted > keeper.threshold)
+      Call(real::cuMemPoolTrimTo, keeper.pool, static_cast<size_t>(keeper.threshold));
+    Look(&keeper);
+  }
+}
+
+void NoteFreeInPool() { has_freed.store(true, std::memory_order_relaxed); }
+
+void ShrinkPools() {
+  if (has_freed.exchange(false, std::memory_order_relaxed)) Keepers().Shrink();
 }
 
 namespace {
+
+// The largest power of two that divides it.
+uint64_t LargestPowerIn(uint64_t bytes) { return bytes & (~bytes + 1); }
 
 // A call for the device's or the given pool.
 template <typename Ask>
@@ -135,9 +158,14 @@ CUresult FromPool(Keepers* keepers, Keeper* keeper, uint64_t bytes, CUdeviceptr*
   if (keeper == nullptr) return call();
   keepers->Look(keeper);
   const bool has_room = keeper->counted - UsedOf(keeper->pool) >= bytes;
-  if (!has_room && !keepers->Expect(keeper, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const uint64_t growth = (bytes + keeper->grain - 1) / keeper->grain * keeper->grain;
+  if (!has_room && !keepers->Expect(keeper, growth)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const uint64_t before = keeper->counted - (has_room ? 0 : growth);
   const CUresult result = call();
-  if (keepers->Settle(keeper) || result != CUDA_SUCCESS) return result;
+  const bool is_counted = keepers->Settle(keeper);
+  if (keeper->counted > before && (keeper->counted - before) % keeper->grain != 0)
+    keeper->grain = LargestPowerIn(keeper->counted - before);
+  if (is_counted || result != CUDA_SUCCESS) return result;
   // The pool has grown by more than was asked for, into memory that others have.
   Call(real::cuMemFreeAsync, *pointer, stream);
   Call(real::cuStreamSynchronize, stream);
@@ -193,14 +221,14 @@ template <typename Real>
 CUresult FreeAsync(Real* real, CUdeviceptr pointer, CUstream stream) {
   const CUresult result =
       Freed({Handle::kMemory, pointer}, [&] { return Call(real, pointer, stream); });
-  may_have_shrunk.store(true, std::memory_order_relaxed);
+  NoteFreeInPool();
   return result;
 }
 
 template <typename Ask>
 CUresult Waited(const Ask& call) {
   const CUresult result = call();
-  LookAtPools();
+  ShrinkPools();
   return result;
 }
 
@@ -276,7 +304,40 @@ KAI_GUARD_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep) {
   return result;
 }
 
-// Where the driver gives back what pools have above their threshold.
+namespace {
+
+// The answer for a threshold that the program set; null: the driver has it.
+cuuint64_t* ThresholdOf(const Keepers& keepers, CUmemoryPool pool, CUmemPool_attribute attribute) {
+  if (attribute != CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) return nullptr;
+  Keeper* keeper = keepers.Find(pool);
+  return keeper == nullptr ? nullptr : &keeper->threshold;
+}
+
+}  // namespace
+
+KAI_GUARD_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
+                                                void* value) {
+  LoadDriver();
+  const Keepers keepers;
+  cuuint64_t* threshold = ThresholdOf(keepers, pool, attribute);
+  if (threshold == nullptr || value == nullptr)
+    return Call(real::cuMemPoolSetAttribute, pool, attribute, value);
+  *threshold = *static_cast<cuuint64_t*>(value);
+  return CUDA_SUCCESS;
+}
+
+KAI_GUARD_EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
+                                                void* value) {
+  LoadDriver();
+  const Keepers keepers;
+  const cuuint64_t* threshold = ThresholdOf(keepers, pool, attribute);
+  if (threshold == nullptr || value == nullptr)
+    return Call(real::cuMemPoolGetAttribute, pool, attribute, value);
+  *static_cast<cuuint64_t*>(value) = *threshold;
+  return CUDA_SUCCESS;
+}
+
+// Where the driver makes pools smaller that have more than their threshold.
 
 KAI_GUARD_EXPORT CUresult cuStreamSynchronize(CUstream stream) {
   LoadDriver();

@@ -13,7 +13,7 @@
 #ifndef KAI_GUARD_HOOKS_POOLS_H_
 #define KAI_GUARD_HOOKS_POOLS_H_
 
-#include "hooks/process.h"
+#include "guard/hooks/process.h"
 
 namespace kai::guard {
 
@@ -22,6 +22,13 @@ struct Keeper {
   CUdevice device = -1;
   CUmemoryPool pool = nullptr;  // null: the memory of the device's graphs
   uint64_t counted = 0;         // bytes in the row
+  // What the program wants the pool to keep when it waits for the device. The driver is told to keep
+  // all: if it made pools smaller by itself, another thread's request could make one grow by more
+  // than was counted for it. So the guard makes them smaller, one thread at a time.
+  cuuint64_t threshold = 0;
+  // Pools grow by multiples of it, as far as was seen: what is asked for is rounded up, so that no
+  // pool is larger than what counts, not even during a call.
+  uint64_t grain = uint64_t{32} << 20;
 };
 
 class Keepers {
@@ -31,19 +38,21 @@ class Keepers {
   // Null: there is no place for more of them, or it does not count.
   Keeper* OfGraphs(const Place& place) { return Of(place, nullptr); }
   Keeper* Of(const Place& place, CUmemoryPool pool);
-  Keeper* Find(CUmemoryPool pool);
+  Keeper* Find(CUmemoryPool pool) const;
   // Its memory that is in use counts until the process ends: the driver no longer tells how much.
   void Drop(Keeper* keeper, uint64_t in_use);
 
   // Counts what the driver has now.
   void Look(Keeper* keeper);
-  // Counts bytes more, before a call. False: there is no room, also after Trim.
+  // Counts bytes more, before a call of the driver. False: there is no room, also after Trim.
   bool Expect(Keeper* keeper, uint64_t bytes);
   // Counts what a call has changed. False: the driver has more than is counted, and there is no room.
   bool Settle(Keeper* keeper);
   // Gives back to the driver what is not in use.
   void Trim(int row);
   void LookAtAll();
+  // As the driver does when a program waits for the device.
+  void Shrink();
 
   CUresult TrimGraphs(CUdevice device);
   // From 1. A graph that was launched before the last one may have to be given its memory again.
@@ -57,8 +66,10 @@ class Keepers {
   Locked locked_;
 };
 
-// After calls that may have made pools smaller: those that wait for a device.
-void LookAtPools();
+// Memory of a pool was given back: the pool may become smaller at the next wait.
+void NoteFreeInPool();
+// After waiting for a device: makes pools smaller, if memory was given back to one.
+void ShrinkPools();
 
 }  // namespace kai::guard
 

@@ -1,10 +1,10 @@
-#include "hooks/process.h"
+#include "guard/hooks/process.h"
 
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "hooks/settings.h"
+#include "guard/hooks/settings.h"
 
 namespace kai::guard {
 namespace {

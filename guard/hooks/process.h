@@ -12,9 +12,9 @@
 
 #include <cstdint>
 
-#include "driver/driver.h"
-#include "hooks/holdings.h"
-#include "region/region.h"
+#include "guard/driver/driver.h"
+#include "guard/hooks/holdings.h"
+#include "guard/region/region.h"
 
 namespace kai::guard {
 

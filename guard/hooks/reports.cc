@@ -1,15 +1,14 @@
 // What programs ask how much memory there is: they see the limit as the device's size, and what the
 // pod holds as used. Without a limit, the driver's own answers.
-#include "hooks/reports.h"
+#include "guard/hooks/reports.h"
 
 #include <string.h>
 
 #include <algorithm>
 
-#include "driver/nvml.h"
-#include "hooks/counted.h"
-#include "hooks/pools.h"
-#include "hooks/settings.h"
+#include "guard/driver/nvml.h"
+#include "guard/hooks/counted.h"
+#include "guard/hooks/settings.h"
 
 namespace kai::guard {
 namespace {
@@ -30,7 +29,6 @@ CUresult MemoryOfThread(Real* real, Size* free, Size* total) {
   const CUresult result = Call(real, free, total);
   const Place place = PlaceOfThread();
   if (result != CUDA_SUCCESS || place.row < 0) return result;
-  LookAtPools();
   ShowShare(place.row, free, total);
   return result;
 }

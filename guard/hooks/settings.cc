@@ -1,4 +1,4 @@
-#include "hooks/settings.h"
+#include "guard/hooks/settings.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #include <array>
 #include <cstdint>
 
-#include "region/layout.h"
+#include "guard/region/layout.h"
 
 namespace kai::guard {
 

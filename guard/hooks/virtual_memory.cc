@@ -1,6 +1,6 @@
 // Physical memory that programs map themselves. It counts from cuMemCreate until its last handle is
 // released and its last mapping is gone. Imported handles count where the memory was made.
-#include "hooks/counted.h"
+#include "guard/hooks/counted.h"
 
 using namespace kai::guard;  // NOLINT: the functions below belong to the driver's interface
 

@@ -1,4 +1,4 @@
-#include "region/file.h"
+#include "guard/region/file.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -73,7 +73,6 @@ const char* RegionFile::Open(const char* path, size_t bytes) {
   inode_ = found.st_ino;
   if (!LockWhole()) return "its file system has no locks of opened files";
   if (StatOf(descriptor, &found) && found.st_size == 0) {
-    is_new_ = true;
     if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0) {
       UnlockWhole();
       return "its file system has no room for it";
@@ -89,7 +88,7 @@ const char* RegionFile::Open(const char* path, size_t bytes) {
   }
   memory_ = memory;
   SurviveAShortFile(memory, bytes);
-  return nullptr;  // the lock of the whole is kept until the caller has looked at the contents
+  return nullptr;
 }
 
 void RegionFile::Forget() {

@@ -21,15 +21,13 @@ namespace kai::guard {
 
 class RegionFile {
  public:
-  // Opens the file, and makes one if there is none. Returns null, or what is wrong.
+  // Opens the file, and makes one of zeros if there is none; the caller has the lock of the whole
+  // then, and ends it. Returns null, or what is wrong.
   const char* Open(const char* path, size_t bytes);
   // Leaves the memory and the locks to the process that this one is a fork of.
   void Forget();
 
   void* memory() const { return memory_; }
-  // Zeros when it was opened.
-  bool is_new() const { return is_new_; }
-
   // The lock of the whole file is for those who make it or add a row; it waits.
   bool LockWhole();
   void UnlockWhole();
@@ -46,7 +44,6 @@ class RegionFile {
   size_t bytes_ = 0;
   int descriptor_ = -1;
   uint64_t device_ = 0, inode_ = 0;
-  bool is_new_ = false;
 };
 
 }  // namespace kai::guard

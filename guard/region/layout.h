@@ -57,6 +57,7 @@ struct Row {
   Checked total;           // bytes of the device
   Checked used;            // the sum of the slots
   Checked peak;            // the most that `used` has been
+  Checked context;         // what a process's first context takes; 0: not measured yet
   std::atomic<uint64_t> lock;  // region.cc; 0: free
   std::atomic<uint64_t> refusals;
 };

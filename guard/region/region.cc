@@ -1,4 +1,4 @@
-#include "region/region.h"
+#include "guard/region/region.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -48,18 +48,45 @@ size_t ReadAll(const char* path, char* text, size_t room) {
   return count > 0 ? static_cast<size_t>(count) : 0;
 }
 
-// Field 22 of /proc/self/stat; the second field is a name in parentheses that may hold anything.
-uint64_t StartOfThisProcess() {
+struct Life {
+  char state = '\0';      // '\0': there is no such process
+  uint64_t started = 0;  // clock ticks since the machine's start
+};
+
+// Of a process in this container; 0: this one. The second field of its file is a name in parentheses
+// that may hold anything; the third is the state, and the 22nd the start.
+Life LifeOf(uint64_t pid) {
+  char path[64] = "/proc/self/stat";
+  if (pid != 0) {
+    char digits[24];
+    size_t count = 0;
+    for (uint64_t rest = pid; rest != 0; rest /= 10)
+      digits[count++] = static_cast<char>('0' + rest % 10);
+    size_t size = strlen("/proc/");
+    while (count > 0) path[size++] = digits[--count];
+    memcpy(path + size, "/stat", sizeof("/stat"));
+  }
   char text[1024];
-  const size_t size = ReadAll("/proc/self/stat", text, sizeof(text) - 1);
+  const size_t size = ReadAll(path, text, sizeof(text) - 1);
   text[size] = '\0';
   const char* at = strrchr(text, ')');
+  if (at == nullptr || at[1] == '\0') return {};
+  Life life = {at[2], 0};
   for (int field = 2; at != nullptr && field < 22; ++field) at = strchr(at + 1, ' ');
-  uint64_t ticks = 0;
-  if (at != nullptr) {
-    for (++at; *at >= '0' && *at <= '9'; ++at) ticks = ticks * 10 + static_cast<uint64_t>(*at - '0');
-  }
-  return ticks;
+  if (at == nullptr) return life;
+  for (++at; *at >= '0' && *at <= '9'; ++at)
+    life.started = life.started * 10 + static_cast<uint64_t>(*at - '0');
+  return life;
+}
+
+// The lock of a process ends a little before the driver has its memory back, which is before it is a
+// zombie. Processes of other containers cannot be seen; for them, the lock has to do.
+bool IsEnding(const Slot& slot) {
+  const uint64_t pid = slot.pid.load(std::memory_order_relaxed);
+  if (pid == 0) return false;
+  const Life life = LifeOf(pid);
+  return life.state != '\0' && life.state != 'Z' && life.state != 'X' &&
+         life.started == slot.started.load(std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -70,6 +97,8 @@ const char* Region::Attach(const char* path) {
   const char* wrong = file_.Open(path, sizeof(Layout));
   if (wrong == nullptr) {
     layout_ = static_cast<Layout*>(file_.memory());
+    // A process may have ended between giving the file its size and filling it.
+    if (layout_->magic.value() == 0 && !layout_->magic.IsIntact()) Fill();
     wrong = Check();
     file_.UnlockWhole();
   }
@@ -87,24 +116,22 @@ void Region::Forget() {
   cleaning_.Reset();
 }
 
-const char* Region::Check() {
-  Layout& layout = *layout_;
-  // A process may have ended between giving the file its size and filling it.
-  const bool is_empty = layout.magic.value() == 0 && !layout.magic.IsIntact();
-  if (file_.is_new() || is_empty) {
-    for (Row& row : layout.rows) {
-      for (Checked* number : {&row.uuid[0], &row.uuid[1], &row.is_used, &row.limit, &row.total,
-                              &row.used, &row.peak}) {
-        number->Set(0);
-      }
+void Region::Fill() {
+  for (Row& row : layout_->rows) {
+    for (Checked* number : {&row.uuid[0], &row.uuid[1], &row.is_used, &row.limit, &row.total,
+                            &row.used, &row.peak, &row.context}) {
+      number->Set(0);
     }
-    for (Slot& slot : layout.slots) {
-      for (Checked& used : slot.used) used.Set(0);
-    }
-    layout.version.Set(kVersion);
-    layout.magic.Set(kMagic);
-    return nullptr;
   }
+  for (Slot& slot : layout_->slots) {
+    for (Checked& used : slot.used) used.Set(0);
+  }
+  layout_->version.Set(kVersion);
+  layout_->magic.Set(kMagic);
+}
+
+const char* Region::Check() const {
+  const Layout& layout = *layout_;
   if (layout.magic.value() != kMagic) return "it is not a file of the guard";
   if (!layout.magic.IsIntact() || !layout.version.IsIntact()) return "it is damaged";
   if (layout.version.value() != kVersion) return "it belongs to another version of the guard";
@@ -121,13 +148,17 @@ const char* Region::Check() {
 const char* Region::TakeSlot() {
   for (int slot = 0; slot < kMostProcesses; ++slot) {
     if (!file_.Lock(slot)) continue;
+    if (IsEnding(layout_->slots[slot])) {
+      file_.Unlock(slot);
+      continue;
+    }
     slot_ = slot;
     GiveBack(slot);
     Slot& own = layout_->slots[slot];
     std::array<uint64_t, 2> name = {};
     ReadAll("/proc/self/comm", reinterpret_cast<char*>(name.data()), sizeof(name) - 1);
     for (size_t i = 0; i < name.size(); ++i) own.name[i].store(name[i], std::memory_order_relaxed);
-    own.started.store(StartOfThisProcess(), std::memory_order_relaxed);
+    own.started.store(LifeOf(0).started, std::memory_order_relaxed);
     for (std::atomic<uint64_t>& peak : own.peak) peak.store(0, std::memory_order_relaxed);
     own.pid.store(static_cast<uint64_t>(getpid()), std::memory_order_release);
     return nullptr;
@@ -160,7 +191,7 @@ void Region::Clean() {
   for (int slot = 0; slot < kMostProcesses; ++slot) {
     const bool is_taken = layout_->slots[slot].pid.load(std::memory_order_relaxed) != 0;
     if (slot == slot_ || !is_taken || !file_.Lock(slot)) continue;
-    GiveBack(slot);
+    if (!IsEnding(layout_->slots[slot])) GiveBack(slot);
     file_.Unlock(slot);
   }
 }
@@ -200,6 +231,13 @@ int Region::RowOf(const Uuid& device, uint64_t total, uint64_t limit) {
   file_.UnlockWhole();
   return row < 0 ? -1 : row;
 }
+
+uint64_t Region::ContextOf(int row) const {
+  const Checked& context = layout_->rows[row].context;
+  return context.IsIntact() ? context.value() : 0;
+}
+
+void Region::SetContext(int row, uint64_t bytes) { layout_->rows[row].context.Set(bytes); }
 
 // ---- sums ----------------------------------------------------------------------------------------
 

@@ -22,9 +22,9 @@
 #include <array>
 #include <cstdint>
 
-#include "region/file.h"
-#include "region/layout.h"
-#include "region/mutex.h"
+#include "guard/region/file.h"
+#include "guard/region/layout.h"
+#include "guard/region/mutex.h"
 
 namespace kai::guard {
 
@@ -46,6 +46,10 @@ class Region {
   uint64_t LimitInFile(int row) const { return layout_->rows[row].limit.value(); }
   uint64_t UsedOf(int row) const { return layout_->rows[row].used.value(); }
 
+  // What the first context that a process makes takes; 0: no process of the pod has made one.
+  uint64_t ContextOf(int row) const;
+  void SetContext(int row, uint64_t bytes);
+
   // Adds bytes, unless the sum would exceed the limit.
   [[nodiscard]] bool Reserve(int row, uint64_t bytes);
   // Adds bytes that the driver has given already: they are counted even above the limit.
@@ -59,7 +63,8 @@ class Region {
  private:
   enum class Answer : uint8_t { kYes, kNo, kUnsure };  // kUnsure: the numbers are not valid
 
-  const char* Check();
+  void Fill();
+  const char* Check() const;
   const char* TakeSlot();
   void GiveBack(int slot);
   bool Lock(Row* row);

@@ -1,11 +1,10 @@
-#include "stub/book.h"
+#include "guard/stub/book.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,6 +17,21 @@ pthread_mutex_t of_process = PTHREAD_MUTEX_INITIALIZER;
 uint64_t NumberIn(const char* variable, uint64_t otherwise) {
   const char* text = getenv(variable);
   return text == nullptr || text[0] == '\0' ? otherwise : strtoull(text, nullptr, 10);
+}
+
+// A process that was killed and that its parent has not waited for has no memory any more.
+bool HasEnded(int64_t pid) {
+  char path[64];
+  char text[512];
+  snprintf(path, sizeof(path), "/proc/%ld/stat", static_cast<long>(pid));
+  const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return true;
+  const ssize_t size = read(descriptor, text, sizeof(text) - 1);
+  close(descriptor);
+  if (size <= 0) return true;
+  text[size] = '\0';
+  const char* state = strrchr(text, ')');
+  return state == nullptr || state[2] == 'Z' || state[2] == 'X';
 }
 
 }  // namespace
@@ -56,7 +70,7 @@ uint64_t Book::Sum(int device) {
   uint64_t sum = 0;
   for (Entry& entry : file_->entries) {
     if (entry.pid == 0) continue;
-    if (kill(static_cast<pid_t>(entry.pid), 0) != 0 && errno == ESRCH) entry = Entry();
+    if (HasEnded(entry.pid)) entry = Entry();
     sum += entry.used[device];
   }
   return sum;

@@ -1,6 +1,6 @@
 // A pretended CUDA driver: the functions that tests call, over the memory of pretended cards (book.h).
 // It gives addresses that nothing is at. Functions that it does not have answer
-// CUDA_ERROR_NOT_SUPPORTED (missing.c, generated).
+// CUDA_ERROR_NOT_SUPPORTED (missing.cc, generated).
 //
 //   STUB_MEMORY   bytes of a card           STUB_CONTEXT  bytes of a process's first context
 //   STUB_DEVICES  how many cards            STUB_CHUNK    by what pools grow
@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
-#include "driver/cuda.h"
-#include "stub/book.h"
+#include "guard/driver/cuda.h"
+#include "guard/stub/book.h"
 
 namespace stub {
 namespace {
@@ -971,7 +971,7 @@ struct Row {
 const Row kRows[] = {
 #define HOOK(symbol, name, since, thread) \
   {#symbol, name, since, thread == 1, reinterpret_cast<void*>(&::symbol)},
-#include "driver/hooks.inc"
+#include "guard/driver/hooks.inc"
 #undef HOOK
 };
 

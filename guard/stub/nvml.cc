@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "driver/cuda.h"
-#include "stub/book.h"
+#include "guard/driver/cuda.h"
+#include "guard/stub/book.h"
 
 namespace {
 

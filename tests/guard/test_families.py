@@ -1,0 +1,186 @@
+"""Each way to get device memory counts what it takes, is refused as the driver refuses, and counts
+nothing after it was given back (spec 3 L4, L5)."""
+
+from __future__ import annotations
+
+import pytest
+from pretended import MIB, Machine
+
+# What a program asks for, what it gives back, and how much that is. `got` is from the first part.
+FAMILIES = {
+    "linear": ("got = cu.alloc(3 * MIB)", "cu.free(got)", 3 * MIB),
+    "pitched": (
+        "got, pitch = cu.handle(), c_size_t()\n"
+        "cu.call('cuMemAllocPitch_v2', byref(got), byref(pitch), c_size_t(1000), c_size_t(10), 4)",
+        "cu.free(got)",
+        1024 * 10,
+    ),
+    "managed": (
+        "got = cu.handle(); cu.call('cuMemAllocManaged', byref(got), c_size_t(5 * MIB), 1)",
+        "cu.free(got)",
+        5 * MIB,
+    ),
+    "array": (
+        "got = c_void_p(); of = cu.ArrayDescriptor(64, 64, cu.FLOAT, 4)\n"
+        "cu.call('cuArrayCreate_v2', byref(got), byref(of))",
+        "cu.call('cuArrayDestroy', got)",
+        64 * 64 * 16,
+    ),
+    "array of three dimensions": (
+        "got = c_void_p(); of = cu.Array3DDescriptor(64, 64, 3, cu.FLOAT, 1, 0)\n"
+        "cu.call('cuArray3DCreate_v2', byref(got), byref(of))",
+        "cu.call('cuArrayDestroy', got)",
+        64 * 64 * 3 * 4,
+    ),
+    "mipmapped array": (
+        "got = c_void_p(); of = cu.Array3DDescriptor(64, 64, 0, cu.FLOAT, 1, 0)\n"
+        "cu.call('cuMipmappedArrayCreate', byref(got), byref(of), 2)",
+        "cu.call('cuMipmappedArrayDestroy', got)",
+        (64 * 64 + 32 * 32) * 4,
+    ),
+    "physical": ("got = cu.create(4 * MIB)", "cu.call('cuMemRelease', got)", 4 * MIB),
+    "pool of the device": (
+        "got = cu.handle(); cu.call('cuMemAllocAsync', byref(got), c_size_t(MIB), None)",
+        "cu.call('cuMemFreeAsync', got, None); cu.call('cuStreamSynchronize', None)",
+        32 * MIB,
+    ),
+    "pool of the device, streams of threads": (
+        "got = cu.handle(); cu.call('cuMemAllocAsync_ptsz', byref(got), c_size_t(MIB), None)",
+        "cu.call('cuMemFreeAsync_ptsz', got, None); cu.call('cuStreamSynchronize_ptsz', None)",
+        32 * MIB,
+    ),
+    "own pool": (
+        "pool = cu.pool(); got = cu.handle()\n"
+        "cu.call('cuMemAllocFromPoolAsync', byref(got), c_size_t(40 * MIB), pool, None)",
+        "cu.call('cuMemFreeAsync', got, None); cu.call('cuMemPoolTrimTo', pool, c_size_t(0))",
+        64 * MIB,
+    ),
+    "memory of a pool that is freed at once": (
+        "got = cu.handle(); cu.call('cuMemAllocAsync', byref(got), c_size_t(MIB), None)",
+        "cu.free(got); cu.call('cuCtxSynchronize')",
+        32 * MIB,
+    ),
+    "graph": (
+        "got = cu.executable(cu.graph_of(3 * MIB, 1)); cu.call('cuGraphLaunch', got, None)",
+        "cu.call('cuGraphExecDestroy', got)",
+        6 * MIB,
+    ),
+    "graph in a graph": (
+        "got = cu.executable(cu.graph_of(child=cu.graph_of(2 * MIB)))\n"
+        "cu.call('cuGraphUpload', got, None); cu.call('cuGraphLaunch_ptsz', got, None)",
+        "cu.call('cuDeviceGraphMemTrim', 0)",
+        2 * MIB,
+    ),
+    "recorded graph": (
+        "s = cu.stream(); cu.call('cuStreamBeginCapture_v2', s, 0); p = cu.handle()\n"
+        "cu.call('cuMemAllocAsync', byref(p), c_size_t(MIB), s); graph = c_void_p()\n"
+        "cu.call('cuStreamEndCapture', s, byref(graph)); assert cu.used() == before\n"
+        "got = cu.executable(graph); cu.call('cuGraphLaunch', got, s)",
+        "cu.call('cuGraphExecDestroy', got)",
+        2 * MIB,
+    ),
+    "external memory": (
+        "got = c_void_p(); of = (ctypes.c_uint64 * 20)(); of[3] = 7 * MIB\n"
+        "cu.call('cuImportExternalMemory', byref(got), of)",
+        "cu.call('cuDestroyExternalMemory', got)",
+        7 * MIB,
+    ),
+    "second context": (
+        "got = c_void_p(); cu.call('cuCtxCreate_v2', byref(got), 0, 0); p = cu.alloc(MIB)",
+        "cu.call('cuCtxDestroy_v2', got)",
+        MIB,
+    ),
+    "heap of kernels": (
+        "cu.call('cuCtxSetLimit', 2, c_size_t(20 * MIB))",
+        "cu.call('cuCtxSetLimit', 2, c_size_t(8 * MIB))",
+        12 * MIB,
+    ),
+    "stack of kernels": (
+        "cu.call('cuCtxSetLimit', 0, c_size_t(4096))",
+        "cu.call('cuCtxSetLimit', 0, c_size_t(1024))",
+        3072 * 4 * 2048,
+    ),
+    "module": (
+        "got = c_void_p(); cu.call('cuModuleLoadData', byref(got), b'.version 8' * 100000)",
+        "cu.call('cuModuleUnload', got)",
+        1_000_000,
+    ),
+    "library": (
+        "got = c_void_p(); image = b'.version 8' * 100000\n"
+        "cu.call('cuLibraryLoadData', byref(got), image, None, None, 0, None, None, 0)",
+        "cu.call('cuLibraryUnload', got)",
+        1_000_000,
+    ),
+}
+
+PROGRAM = """
+import ctypes
+from ctypes import byref, c_size_t, c_void_p
+import driver as cu
+MIB = 1 << 20
+cu.start()
+if ask: cu.alloc(filler)
+before = cu.used()
+try:
+{asked}
+except cu.Failed as failed:
+    print("refused", failed.code)
+    got = None
+if got_all:
+    print("took", cu.used() - before)
+{given}
+    print("left", cu.used() - before)
+"""
+
+
+def program(family: str, *, filled_up: int | None = None) -> str:
+    """`filled_up`: so much is left of 512 MiB when the memory is asked for."""
+    asked, given, _ = FAMILIES[family]
+    text = PROGRAM.replace("if ask: cu.alloc(filler)", "")
+    if filled_up is not None:
+        text = PROGRAM.replace("if ask: cu.alloc(filler)", f"cu.alloc(512 * MIB - {filled_up})")
+    lines = text.replace("if got_all:", "if 'got' not in globals() or got is not None:")
+    indented = "\n".join(f"    {line}" for line in asked.splitlines())
+    return lines.format(asked=indented, given="\n".join(f"    {x}" for x in given.splitlines()))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_it_counts_what_it_takes_until_it_is_given_back(machine: Machine, family: str) -> None:
+    said = machine.run(program(family), limit="0.5")
+    assert said.split() == ["took", str(FAMILIES[family][2]), "left", "0"]
+    assert machine.region().peak >= FAMILIES[family][2]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_it_counts_as_the_card_does(machine: Machine, family: str) -> None:
+    """Without the guard, the same program sees the same on the card."""
+    assert machine.run(program(family)) == machine.run(program(family), limit="0.5")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_one_byte_too_much_is_refused_as_by_a_full_card(machine: Machine, family: str) -> None:
+    size = FAMILIES[family][2]
+    said = machine.run(program(family, filled_up=size - 1), limit="0.5")
+    assert said.split()[:2] == ["refused", "2"], said
+    assert machine.region().used <= machine.region().limit == 512 * MIB
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_last_byte_is_given(machine: Machine, family: str) -> None:
+    said = machine.run(program(family, filled_up=FAMILIES[family][2]), limit="0.5")
+    assert said.split()[:2] == ["took", str(FAMILIES[family][2])], said
+
+
+@pytest.mark.parametrize("family", [each for each in FAMILIES if "kernels" not in each])
+def test_what_the_driver_refuses_does_not_count(machine: Machine, family: str) -> None:
+    names = [
+        part.split("'")[1] for part in FAMILIES[family][0].split("cu.call(")[1:]
+    ] or ["cuMemAlloc_v2" if "alloc" in FAMILIES[family][0] else "cuMemCreate"]
+    if "graph" in family:
+        names = ["cuGraphLaunch" if family != "graph in a graph" else "cuGraphUpload"]
+    for name in names:
+        script = program(family).replace("cu.start()", "cu.start(); start = cu.used()")
+        script = script.replace('print("refused", failed.code)', "print(failed.code, cu.used() - start)")
+        said = machine.run(script, limit="0.5", STUB_FAIL=f"{name}:1").split()
+        assert said[0] in ("214", "took"), (name, said)
+        assert said[1] == "0" or said[0] == "took", (name, said)
