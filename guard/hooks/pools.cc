@@ -9,7 +9,7 @@ constexpr int kMostKeepers = 256;
 
 Keeper table[kMostKeepers];
 int count = 0;
-std::atomic<bool> has_freed{false};
+std::atomic<bool> was_used{false};
 Once too_many;
 
 uint64_t ReservedBy(const Keeper& keeper) {
@@ -140,10 +140,10 @@ void Keepers::Shrink() {
   }
 }
 
-void NoteFreeInPool() { has_freed.store(true, std::memory_order_relaxed); }
+void NoteUseOfPool() { was_used.store(true, std::memory_order_relaxed); }
 
 void ShrinkPools() {
-  if (has_freed.exchange(false, std::memory_order_relaxed)) Keepers().Shrink();
+  if (was_used.exchange(false, std::memory_order_relaxed)) Keepers().Shrink();
 }
 
 namespace {
@@ -162,6 +162,7 @@ CUresult FromPool(Keepers* keepers, Keeper* keeper, uint64_t bytes, CUdeviceptr*
   if (!has_room && !keepers->Expect(keeper, growth)) return CUDA_ERROR_OUT_OF_MEMORY;
   const uint64_t before = keeper->counted - (has_room ? 0 : growth);
   const CUresult result = call();
+  NoteUseOfPool();
   const bool is_counted = keepers->Settle(keeper);
   if (keeper->counted > before && (keeper->counted - before) % keeper->grain != 0)
     keeper->grain = LargestPowerIn(keeper->counted - before);
@@ -187,6 +188,14 @@ bool IsCaptured(CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   return Call(real::cuStreamIsCapturing, stream, &status) == CUDA_SUCCESS &&
          status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+// Managed memory without a device counts on that of the thread, as cuMemAllocManaged does.
+void KeepAt(const CUmemLocation& location, CUmemoryPool pool) {
+  if (ModeOfProcess() == Mode::kOff || IsOnHost(location.type)) return;
+  const bool has_device = location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  const Place place = has_device ? PlaceOfDevice(location.id) : PlaceOfThread();
+  Keepers().Of(place, pool);
 }
 
 CUstream OfThread(CUstream stream) { return stream == nullptr ? CU_STREAM_PER_THREAD : stream; }
@@ -221,7 +230,7 @@ template <typename Real>
 CUresult FreeAsync(Real* real, CUdeviceptr pointer, CUstream stream) {
   const CUresult result =
       Freed({Handle::kMemory, pointer}, [&] { return Call(real, pointer, stream); });
-  NoteFreeInPool();
+  NoteUseOfPool();
   return result;
 }
 
@@ -279,10 +288,25 @@ KAI_GUARD_EXPORT CUresult cuMemFreeAsync_ptsz(CUdeviceptr pointer, CUstream stre
 KAI_GUARD_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
   LoadDriver();
   const CUresult result = Call(real::cuMemPoolCreate, pool, properties);
-  if (result == CUDA_SUCCESS && properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
-    const Place place = PlaceOfDevice(properties->location.id);
-    Keepers().Of(place, *pool);
-  }
+  if (result == CUDA_SUCCESS) KeepAt(properties->location, *pool);
+  return result;
+}
+
+// Pools that programs did not make, nor the driver for a device: those of managed memory.
+
+KAI_GUARD_EXPORT CUresult cuMemGetDefaultMemPool(CUmemoryPool* pool, CUmemLocation* location,
+                                                 CUmemAllocationType type) {
+  LoadDriver();
+  const CUresult result = Call(real::cuMemGetDefaultMemPool, pool, location, type);
+  if (result == CUDA_SUCCESS) KeepAt(*location, *pool);
+  return result;
+}
+
+KAI_GUARD_EXPORT CUresult cuMemGetMemPool(CUmemoryPool* pool, CUmemLocation* location,
+                                          CUmemAllocationType type) {
+  LoadDriver();
+  const CUresult result = Call(real::cuMemGetMemPool, pool, location, type);
+  if (result == CUDA_SUCCESS) KeepAt(*location, *pool);
   return result;
 }
 

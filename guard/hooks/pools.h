@@ -66,9 +66,9 @@ class Keepers {
   Locked locked_;
 };
 
-// Memory of a pool was given back: the pool may become smaller at the next wait.
-void NoteFreeInPool();
-// After waiting for a device: makes pools smaller, if memory was given back to one.
+// Memory of a pool was given or taken back: the pool may become smaller at the next wait.
+void NoteUseOfPool();
+// After waiting for a device: makes pools smaller, if one was used since the last time.
 void ShrinkPools();
 
 }  // namespace kai::guard

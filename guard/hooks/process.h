@@ -39,6 +39,11 @@ struct Place {
 Place PlaceOfThread();
 Place PlaceOfContext(CUcontext context);
 Place PlaceOfDevice(CUdevice device);
+inline bool IsOnHost(CUmemLocationType type) {
+  return type == CU_MEM_LOCATION_TYPE_HOST || type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+         type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+}
+
 // Contexts may be at an address where another one was.
 void ForgetContexts();
 

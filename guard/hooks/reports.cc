@@ -29,6 +29,7 @@ CUresult MemoryOfThread(Real* real, Size* free, Size* total) {
   const CUresult result = Call(real, free, total);
   const Place place = PlaceOfThread();
   if (result != CUDA_SUCCESS || place.row < 0) return result;
+  region().Clean();
   ShowShare(place.row, free, total);
   return result;
 }
@@ -58,6 +59,7 @@ nvmlReturn_t MemoryOf(const char* function, nvmlDevice_t device, Memory* memory)
       uuid_of(device, text, sizeof(text)) != NVML_SUCCESS || !ReadUuid(text, &uuid)) {
     return result;
   }
+  region().Clean();
   const int row = region().FindRow(uuid);
   const uint64_t limit = row < 0 ? LimitOfDevice(uuid, memory->total) : region().LimitInFile(row);
   if (limit == kNoLimit) return result;

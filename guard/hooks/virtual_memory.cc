@@ -24,16 +24,10 @@ void AddUses(uint64_t physical, int64_t uses) {
 
 Place PlaceOf(const CUmemAllocationProp* properties) {
   if (properties == nullptr) return {};
-  switch (properties->location.type) {
-    case CU_MEM_LOCATION_TYPE_DEVICE:
-      return PlaceOfDevice(properties->location.id);
-    case CU_MEM_LOCATION_TYPE_HOST:
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
-      return {};
-    default:
-      return PlaceOfThread();  // some device: most probably that of the thread
-  }
+  const CUmemLocation& location = properties->location;
+  if (location.type == CU_MEM_LOCATION_TYPE_DEVICE) return PlaceOfDevice(location.id);
+  // Else some device: most probably that of the thread.
+  return IsOnHost(location.type) ? Place() : PlaceOfThread();
 }
 
 __attribute__((constructor)) void Register() {

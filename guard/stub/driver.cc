@@ -956,6 +956,9 @@ STUB_EXPORT CUresult cuLaunchKernel(CUfunction, unsigned int, unsigned int, unsi
   return CUDA_SUCCESS;
 }
 
+// A function that no header of the guard has.
+STUB_EXPORT CUresult cuFromTheFuture() { return CUDA_SUCCESS; }
+
 // ---- finding functions ---------------------------------------------------------------------------
 
 namespace {
@@ -973,6 +976,8 @@ const Row kRows[] = {
   {#symbol, name, since, thread == 1, reinterpret_cast<void*>(&::symbol)},
 #include "guard/driver/hooks.inc"
 #undef HOOK
+    {"cuFromTheFuture", "cuFromTheFuture", 12000, false,
+     reinterpret_cast<void*>(&::cuFromTheFuture)},
 };
 
 }  // namespace

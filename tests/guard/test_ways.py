@@ -1,0 +1,241 @@
+"""Every way in which a program finds the driver leads to the guard (spec 3 L1), and programs see their
+share as the size of the device (L6)."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from pretended import LIBRARY, MIB, Machine
+
+FIND = {
+    "by its name": "find = lambda name: getattr(cu.library(), name)",
+    "dlsym": (
+        "libc.dlopen.restype = libc.dlsym.restype = ctypes.c_void_p\n"
+        "handle = libc.dlopen(b'libcuda.so.1', 2)\n"
+        "find = lambda name: made(libc.dlsym(ctypes.c_void_p(handle), name.encode()))"
+    ),
+    "cuGetProcAddress": "find = lambda name: asked('cuGetProcAddress', name, 11030)",
+    "cuGetProcAddress_v2": "find = lambda name: asked('cuGetProcAddress_v2', name, 12000, None)",
+    "cuGetProcAddress from itself": (
+        "ask = asked('cuGetProcAddress_v2', 'cuGetProcAddress', 12000, None)\n"
+        "def find(name):\n"
+        "    found = c_void_p()\n"
+        "    ask(SUFFIX.sub('', name).encode(), byref(found), 12000, c_uint64(0), None)\n"
+        "    return made(found.value)"
+    ),
+}
+
+START = """
+import ctypes, re
+from ctypes import byref, c_int, c_size_t, c_uint64, c_void_p
+import driver as cu
+MIB = 1 << 20
+SUFFIX = re.compile(r"_v\\d$")
+libc = ctypes.CDLL(None)
+made = lambda address: ctypes.CFUNCTYPE(c_int)(address)
+def asked(way, name, version, *more):
+    found = c_void_p()
+    cu.call(way, SUFFIX.sub('', name).encode(), byref(found), version, c_uint64(0), *more)
+    return made(found.value)
+cu.start()
+"""
+
+
+@pytest.mark.parametrize("way", FIND)
+def test_each_way_to_a_function_counts(machine: Machine, way: str) -> None:
+    script = (
+        START
+        + FIND[way]
+        + "\npointer = c_uint64()\nalloc = find('cuMemAlloc_v2')\n"
+        + "print(alloc(byref(pointer), c_size_t(600 * MIB)))\n"
+        + "print(alloc(byref(pointer), c_size_t(100 * MIB)), cu.used() // MIB)"
+    )
+    assert machine.run(script, limit="0.5").split() == ["2", "0", "100"]
+    assert machine.run(script).split() == ["0", "0", "700"]
+
+
+def test_streams_of_threads_have_the_form_of_threads(machine: Machine) -> None:
+    script = (
+        START
+        + "found = c_void_p()\n"
+        + "cu.call('cuGetProcAddress_v2', b'cuMemAllocAsync', byref(found), 12000, c_uint64(2), None)\n"
+        + "pointer = c_uint64()\n"
+        + "print(made(found.value)(byref(pointer), c_size_t(600 * MIB), None), cu.used() // MIB)"
+    )
+    assert machine.run(script, limit="0.5").split() == ["2", "0"]
+
+
+def test_a_linked_program_finds_the_guard_first(machine: Machine) -> None:
+    found = machine.run("import driver as cu; cu.start(); cu.alloc(10)", limit="0.5")
+    assert found == ""
+    names = subprocess.run(
+        ["nm", "-D", "--defined-only", str(LIBRARY)], capture_output=True, text=True, check=True
+    ).stdout
+    assert " T cuMemAlloc_v2\n" in names
+    assert " T dlsym\n" in names
+
+
+def test_other_libraries_find_their_own_functions(machine: Machine) -> None:
+    """dlsym(RTLD_NEXT, ...) looks behind its caller, which is not the guard."""
+    source = machine.folder / "next.c"
+    source.write_text(
+        "#define _GNU_SOURCE\n#include <dlfcn.h>\n"
+        "int answer(void) { int (*next)(void) = dlsym(RTLD_NEXT, \"answer\"); "
+        "return next ? 10 + next() : 1; }\n"
+    )
+    program = machine.folder / "program.c"
+    program.write_text("#include <stdio.h>\nint answer(void);\nint main(void) { printf(\"%d\", answer()); }")
+    for name in ("first", "second"):
+        subprocess.run(
+            ["gcc", "-shared", "-fPIC", "-o", machine.folder / f"lib{name}.so", source], check=True
+        )
+    links = ["-L.", "-Wl,--no-as-needed", "-lfirst", "-lsecond", "-Wl,-rpath,."]
+    subprocess.run(["gcc", "-o", "program", program, *links], cwd=machine.folder, check=True)
+    environment = machine.environment(limit="0.5")
+    said = subprocess.run(
+        ["./program"], cwd=machine.folder, env=environment, capture_output=True, text=True, check=True
+    )
+    assert said.stdout == "11"
+
+
+def test_a_function_that_is_newer_than_the_guard_passes_and_is_said_once(machine: Machine) -> None:
+    script = (
+        START
+        + "for _ in range(2):\n"
+        + "    found = c_void_p()\n"
+        + "    cu.call('cuGetProcAddress_v2', b'cuFromTheFuture', byref(found), 12000, c_uint64(0), None)\n"
+        + "    print(made(found.value)())"
+    )
+    said = machine.run(script, limit="0.5").splitlines()
+    sentence = "this function is newer than the guard: what it allocates does not count"
+    assert said == ["0", "0", f"kai guard: cuFromTheFuture: {sentence}"]
+
+
+# ---- what programs see ---------------------------------------------------------------------------
+
+
+SEE = """
+import ctypes
+from ctypes import byref, c_size_t, c_void_p
+import driver as cu
+cu.start(); cu.alloc(100 << 20)
+size = c_size_t(); cu.call("cuDeviceTotalMem_v2", byref(size), 0)
+nvml = ctypes.CDLL("libnvidia-ml.so.1"); nvml.nvmlInit_v2(); device = c_void_p()
+nvml.nvmlDeviceGetHandleByIndex_v2(0, byref(device))
+memory = (ctypes.c_ulonglong * 3)(); nvml.nvmlDeviceGetMemoryInfo(device, memory)
+second = (ctypes.c_ulonglong * 5)(); nvml.nvmlDeviceGetMemoryInfo_v2(device, second)
+free, total = cu.info()
+print(*(each >> 20 for each in (free, total, size.value, *memory, *second[1:])))
+"""
+
+
+def test_the_share_is_the_size_of_the_device_for_driver_and_nvml(machine: Machine) -> None:
+    # free, total, size; NVML: total, free, used; second version: total, reserved, free, used
+    assert machine.run(SEE, limit="0.5").split() == "412 512 512 512 412 100 512 0 412 100".split()
+
+
+def test_without_a_limit_everything_is_as_the_driver_says(machine: Machine) -> None:
+    plain = machine.run(SEE)
+    assert plain.split() == "924 1024 1024 1024 924 100 1024 0 924 100".split()
+    machine.folder.joinpath("book").unlink()
+    assert machine.run(SEE, limit="") == plain
+
+
+def test_another_process_of_the_pod_sees_the_same(machine: Machine) -> None:
+    with machine.start("import driver as cu; cu.start(); cu.alloc(50 << 20); input()", limit="0.5"):
+        first = machine.start("import driver as cu; cu.start(); print(1); cu.alloc(30 << 20); print(cu.used() >> 20); input()", limit="0.5")
+        assert first.stdout is not None
+        assert [first.stdout.readline() for _ in range(2)] == ["1\n", "80\n"]
+        first.communicate("\n")
+
+
+def test_each_device_has_its_limit(machine: Machine) -> None:
+    machine.more["STUB_DEVICES"] = "2"
+    uuid = "GPU-a1a1a1a1-a1a1-a1a1-a1a1-a1a1a1a1a1a1"
+    script = (
+        "import driver as cu\nfor device in (0, 1):\n"
+        "    cu.start(device); print(cu.info()[1] >> 20)\n    cu.alloc(cu.info()[0])"
+    )
+    said = machine.run(script, limit="0.25", KAI_GUARD_LIMITS=f"{uuid}=100Mi")
+    assert said.split() == ["256", "100"]
+
+
+# ---- processes -----------------------------------------------------------------------------------
+
+
+def test_a_forked_child_counts_for_itself(machine: Machine) -> None:
+    script = (
+        "import os, driver as cu\ncu.start(); kept = cu.alloc(100 << 20)\n"
+        "if os.fork() == 0:\n"
+        "    cu.start(); cu.alloc(50 << 20); print(cu.used() >> 20, flush=True); os._exit(0)\n"
+        "os.wait(); cu.alloc(362 << 20); print(cu.used() >> 20); cu.free(kept); print(cu.used() >> 20)"
+    )
+    assert machine.run(script, limit="0.5").split() == ["150", "462", "362"]
+
+
+def test_a_program_that_closes_all_descriptors_still_counts(machine: Machine) -> None:
+    script = (
+        "import os, driver as cu\ncu.start(); cu.alloc(300 << 20); os.closerange(3, 100)\n"
+        "kept = os.open('/dev/null', os.O_RDONLY)\n"
+        "try: cu.alloc(300 << 20)\nexcept cu.Failed as failed: print(failed.code)"
+    )
+    assert machine.run(script, limit="0.5").split() == ["2"]
+
+
+def test_contexts_and_what_they_held_end_together(machine: Machine) -> None:
+    machine.more["STUB_CONTEXT"] = str(40 * MIB)
+    script = (
+        "import driver as cu\nfrom ctypes import *\ncu.start(); cu.alloc(100 << 20)\n"
+        "print(cu.used() >> 20); cu.call('cuDevicePrimaryCtxReset_v2', 0)\n"
+        "cu.call('cuDevicePrimaryCtxRetain', byref(context := c_void_p()), 0)\n"
+        "cu.call('cuCtxPushCurrent_v2', context); print(cu.used() >> 20)"
+    )
+    assert machine.run(script, limit="0.5").split() == ["140", "40"]
+    assert machine.run(script).split() == ["140", "40"]
+
+
+# ---- when the guard cannot count -----------------------------------------------------------------
+
+TRY = "import driver as cu\ntry: cu.start(); print('started')\nexcept cu.Failed as failed: print(failed)"
+
+
+@pytest.mark.parametrize(
+    ("variables", "sentence"),
+    [
+        ({"KAI_GUARD_LIMIT": "half"}, "KAI_GUARD_LIMIT is no amount of memory such as 16Gi"),
+        ({"KAI_GUARD_LIMITS": "0.5"}, "KAI_GUARD_LIMITS is no list such as GPU-<uuid>=0.5"),
+        ({"KAI_GUARD_CONTEXT": "0.5"}, "KAI_GUARD_CONTEXT is no amount of memory such as 500Mi"),
+        ({"KAI_GUARD_REGION": ""}, "KAI_GUARD_REGION is missing"),
+        ({"KAI_GUARD_REGION": "/nowhere/region"}, "/nowhere/region: it cannot be opened for writing"),
+        ({"KAI_GUARD_REGION": "/dev/null"}, "/dev/null: it is not a regular file"),
+    ],
+)
+def test_a_process_that_cannot_count_does_not_start(
+    machine: Machine, variables: dict[str, str], sentence: str
+) -> None:
+    said = machine.run(TRY, limit="0.5", **variables)
+    assert "cuInit answered 304" in said
+    assert f"kai guard: {sentence}" in said
+
+
+def test_programs_without_the_driver_do_not_notice_the_guard(machine: Machine) -> None:
+    environment = machine.environment(limit="half") | {"LD_LIBRARY_PATH": ""}
+    done = subprocess.run(["true"], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout + done.stderr == ""
+
+
+# ---- the library ---------------------------------------------------------------------------------
+
+
+def test_the_library_needs_the_c_library_alone_and_an_old_one_suffices() -> None:
+    if not LIBRARY.exists():
+        pytest.skip("the guard is not built: tools/build.sh release kai_guard_all")
+    said = subprocess.run(
+        ["objdump", "-p", str(LIBRARY)], capture_output=True, text=True, check=True
+    ).stdout
+    needed = [line.split()[1] for line in said.splitlines() if "NEEDED" in line]
+    versions = {word for word in said.split() if word.startswith("GLIBC_")}
+    assert needed == ["libc.so.6"]
+    assert max(tuple(map(int, each[6:].split("."))) for each in versions) <= (2, 17)
+    assert LIBRARY.stat().st_size < MIB
