@@ -70,13 +70,13 @@ CUresult Launched(CUgraphExec graph, const Ask& call) {
   Keeper* keeper = keepers.OfGraphs({memory.row, 0, DeviceOf(memory)});
   if (keeper == nullptr) return call();
   keepers.Look(keeper);
-  const uint64_t now = Keepers::trims_of_graphs();
-  if (TrimsOf(memory) != now && !keepers.Expect(keeper, memory.bytes))
-    return CUDA_ERROR_OUT_OF_MEMORY;
+  const bool may_need_it = TrimsOf(memory) != Keepers::trims_of_graphs();
+  if (may_need_it && !keepers.Expect(keeper, memory.bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = call();
   if (!keepers.Settle(keeper)) keepers.Look(keeper);
   if (result == CUDA_SUCCESS) {
-    memory.more = static_cast<uint64_t>(DeviceOf(memory)) | now << 8;
+    // Expect may have trimmed the memory of other graphs, but this one has its own now.
+    memory.more = static_cast<uint64_t>(DeviceOf(memory)) | Keepers::trims_of_graphs() << 8;
     holdings().Put(handle, memory);
   }
   return result;

@@ -75,6 +75,7 @@ __attribute__((visibility("hidden"))) void* kai_guard_replaced_version(void* han
 
 }  // extern "C"
 
+#ifndef KAI_GUARD_WITHOUT_DLSYM  // a sanitizer's runtime calls it before any code of ours may run
 // dlsym(RTLD_NEXT, name) looks behind the library of its caller, so the real function has to see that
 // caller: it is jumped to, not called.
 #if defined(__x86_64__)
@@ -124,6 +125,7 @@ __attribute__((visibility("hidden"))) void* kai_guard_replaced_version(void* han
 
 KAI_GUARD_JUMP("dlsym", "kai_guard_replaced", "kai_guard_real_dlsym");
 KAI_GUARD_JUMP("dlvsym", "kai_guard_replaced_version", "kai_guard_real_dlvsym");
+#endif
 
 KAI_GUARD_EXPORT CUresult cuInit(unsigned int flags) {
   LoadDriver();

@@ -347,6 +347,7 @@ KAI_GUARD_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_att
   if (threshold == nullptr || value == nullptr)
     return Call(real::cuMemPoolSetAttribute, pool, attribute, value);
   *threshold = *static_cast<cuuint64_t*>(value);
+  NoteUseOfPool();
   return CUDA_SUCCESS;
 }
 

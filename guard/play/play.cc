@@ -22,12 +22,16 @@ namespace {
 
 template <typename Function>
 Function* Find(const char* symbol) {
-  static void* const library = dlopen("libcuda.so.1", RTLD_NOW);
+  static void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) {
     fprintf(stderr, "there is no driver: %s\n", dlerror());
     exit(2);
   }
+#ifdef KAI_GUARD_WITHOUT_DLSYM
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, symbol));  // the guard is in this program
+#else
   return reinterpret_cast<Function*>(dlsym(library, symbol));
+#endif
 }
 
 #define FIND(symbol) Find<decltype(::symbol)>(#symbol)

@@ -92,6 +92,7 @@ struct Driver {
   std::map<uint64_t, std::vector<uint64_t>> free_addresses;  // by size
   std::map<std::string, int, std::less<>> calls;
   uint64_t next_address = uint64_t{1} << 40;
+  std::vector<void*> kept;  // other threads may still have them
 
   uint64_t Address(uint64_t bytes) {
     std::vector<uint64_t>& free = free_addresses[bytes];
@@ -189,6 +190,7 @@ Context* MakeContext(int device) {
   if (d.contexts_on[device] == 0 && !Take(device, d.context_bytes)) return nullptr;
   ++d.contexts_on[device];
   auto* context = new Context;
+  d.kept.push_back(context);
   context->device = device;
   return context;
 }
@@ -218,7 +220,6 @@ void EndContext(Context* context) {
     d.book.Give(context->device, LimitCost(*context, limit, value));
   if (--d.contexts_on[context->device] == 0) d.book.Give(context->device, d.context_bytes);
   std::erase(stack, context);
-  // Not deleted: other threads may still have it on their stacks.
 }
 
 bool HasDevice(int device) { return device >= 0 && device < driver().book.devices(); }
@@ -617,7 +618,8 @@ static Pool* DefaultPool(int device) {
 STUB_EXPORT CUresult cuStreamCreate(CUstream* stream, unsigned int) {
   STUB_BEGIN();
   if (Current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  *stream = reinterpret_cast<CUstream>(new Stream{.context = Current()});
+  d.kept.push_back(new Stream{.context = Current()});
+  *stream = static_cast<CUstream>(d.kept.back());
   return CUDA_SUCCESS;
 }
 
