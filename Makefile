@@ -62,7 +62,7 @@ lint: setup
 	@tools/test.sh lint
 
 format: setup
-	@find cpp \( -name '*.h' -o -name '*.cc' \) -exec .venv/bin/clang-format -i {} +
+	@find cpp guard \( -name '*.h' -o -name '*.cc' \) -exec .venv/bin/clang-format -i {} +
 	@.venv/bin/ruff check --quiet --fix . ; .venv/bin/ruff format --quiet .
 	@.venv/bin/python tools/chart.py
 

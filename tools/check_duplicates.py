@@ -18,8 +18,8 @@ from itertools import combinations
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PRODUCT = ("cpp/kai", "cpp/bindings", "python/kai")
-NOT_PRODUCT = re.compile(r"_test\.(cc|h)$|_benchmark\.cc$|/testing/")
+PRODUCT = ("cpp/kai", "cpp/bindings", "guard", "python/kai")
+NOT_PRODUCT = re.compile(r"_test\.(cc|h)$|_benchmark\.cc$|/testing/|/guard/(stub|play)/")
 MOST_LINES = 12
 LEAST_DISTINCT = 8
 

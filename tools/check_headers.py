@@ -1,10 +1,10 @@
 """Checks that every public C++ header explains its use, and that its example is real code.
 
-A public header is a *.h below cpp/kai that is not only for tests. Its first comment has four parts:
-a use (indented by three spaces: `//   Code();`), and sentences that begin with "Invariant:" or
-"Invariants:", "Cost:", and "Threads:" (or contain "thread-safe"). All lines of one example are in
-one other compiled file of cpp/ (of this floor or one that uses it: a test, or product code that
-makes such a call). Prints what is missing; exit status 1 if anything is.
+A public header is a *.h below cpp/kai or guard that is not only for tests. Its first comment has
+four parts: a use (indented by three spaces: `//   Code();`), and sentences that begin with
+"Invariant:" or "Invariants:", "Cost:", and "Threads:" (or contain "thread-safe"). All lines of one
+example are in one other compiled file of cpp/ or guard/ (of this floor or one that uses it: a test,
+or product code that makes such a call). Prints what is missing; exit status 1 if anything is.
 How lines are compared: comments and white space are removed on both sides, so a line may be wrapped
 differently. `...` cuts a line: the part before it has to be found. Lines that are only `...`, or
 only a comment, are skipped.
@@ -26,6 +26,7 @@ PARTS = {
     "Cost": re.compile(r"\bCost:"),
     "Threads": re.compile(r"\bThreads:|\b[Tt]hread-safe\b"),
 }
+FOR_TESTS = ("cpp/kai/testing/", "guard/stub/")
 TOKEN = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
@@ -49,7 +50,8 @@ def examples(comment: list[str]) -> Iterator[list[str]]:
 
 
 def is_public(path: str) -> bool:
-    return not (path.endswith("_for_test.h") or path.startswith("cpp/kai/testing/"))
+    is_product = path.startswith(("cpp/kai/", "guard/")) and path.endswith(".h")
+    return is_product and not (path.endswith("_for_test.h") or path.startswith(FOR_TESTS))
 
 
 def problems(path: str, text: str, code: Mapping[str, str]) -> Iterator[str]:
@@ -72,14 +74,14 @@ def problems(path: str, text: str, code: Mapping[str, str]) -> Iterator[str]:
 def main() -> int:
     files = {
         file.relative_to(ROOT).as_posix(): file.read_text()
-        for file in sorted(CPP.rglob("*"))
+        for file in sorted([*CPP.rglob("*"), *(ROOT / "guard").rglob("*")])
         if file.suffix in {".h", ".cc"}
     }
     code = {path: bare(text) for path, text in files.items()}
     found = [
         problem
         for path, text in files.items()
-        if path.startswith("cpp/kai/") and path.endswith(".h") and is_public(path)
+        if is_public(path)
         for problem in problems(path, text, code)
     ]
     print("".join(f"{each}\n" for each in found), end="")

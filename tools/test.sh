@@ -51,7 +51,7 @@ part() {
 
 run_lint() {  # all tools, even if one of them fails
   local bad=0
-  part find cpp \( -name '*.h' -o -name '*.cc' \) -exec $bin/clang-format --dry-run -Werror {} + || bad=1
+  part find cpp guard \( -name '*.h' -o -name '*.cc' \) -exec $bin/clang-format --dry-run -Werror {} + || bad=1
   part $bin/python tools/check_floors.py || bad=1
   part $bin/python tools/check_sizes.py || bad=1
   part $bin/python tools/check_duplicates.py || bad=1

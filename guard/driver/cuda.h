@@ -1,4 +1,9 @@
 // CUDA's header with every name as the driver exports it: cuMemAlloc_v2 is not also cuMemAlloc.
+//
+//   decltype(::cuMemAlloc_v2)* alloc_ = nullptr;
+//
+// Invariants: included before, and instead of, <cuda.h>. Cost: none. Threads: has declarations
+// only.
 #ifndef KAI_GUARD_DRIVER_CUDA_H_
 #define KAI_GUARD_DRIVER_CUDA_H_
 

@@ -1,8 +1,9 @@
 // The real functions of the CUDA driver, and the guard's own ones in their place.
 //
-//   if (LoadDriver()) real::cuMemAlloc_v2(&pointer, bytes);
-//   void* function = HookFor(found);                        // dlsym found a function of the driver
-//   void* function = HookFor("cuMemAlloc", 12000, false);   // cuGetProcAddress
+//   LoadDriver();
+//   const CUresult result = Call(real::cuInit, flags);
+//   void* hook = HookFor(*function);           // dlsym found a function of the driver
+//   hook = HookFor(name, version, of_thread);  // cuGetProcAddress did
 //
 // Invariants: after LoadDriver() has returned true, nothing here changes. A function that an older
 // driver lacks is null. Cost: LoadDriver is one load after the first time. Threads: any.

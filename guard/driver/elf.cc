@@ -21,8 +21,8 @@ uint32_t HashOf(const char* name) {
   return hash;
 }
 
-// The layout of DT_GNU_HASH: four numbers, a filter, the first symbol of each bucket, and the hashes
-// of the symbols in the order of buckets, the last of each with bit 0 set.
+// The layout of DT_GNU_HASH: four numbers, a filter, the first symbol of each bucket, and the
+// hashes of the symbols in the order of buckets, the last of each with bit 0 set.
 const ElfW(Sym) * Lookup(const uint32_t* table, const ElfW(Sym) * symbols, const char* strings,
                          const char* name) {
   const uint32_t buckets = table[0], first = table[1], filter_words = table[2];
@@ -33,7 +33,7 @@ const ElfW(Sym) * Lookup(const uint32_t* table, const ElfW(Sym) * symbols, const
   if (buckets == 0) return nullptr;
   for (uint32_t at = bucket[hash % buckets]; at >= first; ++at) {
     const uint32_t each = hashes[at - first];
-    const ElfW(Sym)& symbol = symbols[at];
+    const ElfW(Sym) & symbol = symbols[at];
     if ((each | 1) == (hash | 1) && symbol.st_shndx != SHN_UNDEF &&
         strcmp(strings + symbol.st_name, name) == 0) {
       return &symbol;

@@ -1,8 +1,10 @@
-// Finds functions of libraries that are loaded, without dlsym: the guard has its own one in its place.
+// Finds functions of libraries that are loaded, without dlsym: the guard has its own one in its
+// place.
 //
-//   auto* real = FunctionOf<decltype(&dlsym)>("libc.so", "dlsym");
+//   auto* open = FunctionOf<decltype(&dlopen)>("libc.so", "dlopen");
 //
-// Cost: O(loaded libraries), and the hash of one name. Threads: any.
+// Invariants: a library is found by its file's name. Cost: O(loaded libraries), and the hash of one
+// name. Threads: any.
 #ifndef KAI_GUARD_DRIVER_ELF_H_
 #define KAI_GUARD_DRIVER_ELF_H_
 

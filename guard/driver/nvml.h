@@ -1,9 +1,10 @@
-// The functions of NVML that the guard asks or has in their place.
+// The functions of NVML that the guard calls or has in their place.
 //
 //   nvmlMemory_t memory;
-//   if (MemoryOfDevice(uuid, &memory)) ...
+//   return MemoryOfDevice(uuid, &memory) ? memory.used : 0;
 //
-// Cost: the first call loads and initialises NVML, about 20 ms. Threads: any.
+// Invariants: RealNvml loads nothing. Cost: the first MemoryOfDevice loads and initialises NVML,
+// about 20 ms. Threads: any.
 #ifndef KAI_GUARD_DRIVER_NVML_H_
 #define KAI_GUARD_DRIVER_NVML_H_
 

@@ -1,6 +1,8 @@
 """Writes the names of all functions that cuda.h and nvml.h declare, as strings of C, sorted.
 
     python3 write_known.py INCLUDE_FOLDER... > known.inc
+
+Of several folders with the same header, the first counts.
 """
 
 import re

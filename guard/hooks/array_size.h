@@ -1,9 +1,11 @@
 // How much memory an array takes, from its descriptor: the sum of its elements. Devices add some to
 // align rows, which their interface does not tell before the array is made.
 //
-//   SizeOfArray({.Width = 64, .Height = 64, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 4})  // 64 KiB
+//   SizeOfArray(CUDA_ARRAY_DESCRIPTOR{64, 32, CU_AD_FORMAT_FLOAT, 4})  // 32 KiB
+//   SizeOfMipmaps(from, 2)
 //
-// Threads: pure functions.
+// Invariants: memory that is mapped to an array later is not in its size. Cost: O(1), of mipmaps
+// O(levels). Threads: pure functions.
 #ifndef KAI_GUARD_HOOKS_ARRAY_SIZE_H_
 #define KAI_GUARD_HOOKS_ARRAY_SIZE_H_
 
@@ -20,8 +22,7 @@ uint64_t BitsOf(CUarray_format format, unsigned int channels);
 
 inline uint64_t SizeOf(uint64_t width, uint64_t height, uint64_t depth, CUarray_format format,
                        unsigned int channels) {
-  const uint64_t elements =
-      width * std::max<uint64_t>(height, 1) * std::max<uint64_t>(depth, 1);
+  const uint64_t elements = width * std::max<uint64_t>(height, 1) * std::max<uint64_t>(depth, 1);
   return (elements * BitsOf(format, channels) + 7) / 8;
 }
 

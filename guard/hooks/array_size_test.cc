@@ -17,9 +17,9 @@ TEST(ArraySizeTest, BlocksAndPlanes) {
 }
 
 TEST(ArraySizeTest, MemoryThatIsMappedLaterDoesNotCountHere) {
-  EXPECT_EQ(SizeOfArray(CUDA_ARRAY3D_DESCRIPTOR{64, 64, 4, CU_AD_FORMAT_FLOAT, 1,
-                                                CUDA_ARRAY3D_SPARSE}),
-            0);
+  EXPECT_EQ(
+      SizeOfArray(CUDA_ARRAY3D_DESCRIPTOR{64, 64, 4, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SPARSE}),
+      0);
 }
 
 TEST(ArraySizeTest, LevelsHalveAndLayersStay) {

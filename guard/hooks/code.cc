@@ -30,8 +30,7 @@ uint64_t SizeOfImage(const void* image) {
   if (image == nullptr) return 0;
   switch (At<uint32_t>(image, 0)) {
     case kElf:  // the table of sections is the last part
-      return At<uint64_t>(image, 40) +
-             uint64_t{At<uint16_t>(image, 58)} * At<uint16_t>(image, 60);
+      return At<uint64_t>(image, 40) + uint64_t{At<uint16_t>(image, 58)} * At<uint16_t>(image, 60);
     case kWrappedFatbin:
       return SizeOfImage(At<const void*>(image, 8));
     case kFatbin:
@@ -86,7 +85,8 @@ CUresult LoadLibrary(uint64_t image_bytes, CUlibrary* loaded, const Ask& call) {
 
 KAI_GUARD_EXPORT CUresult cuModuleLoad(CUmodule* module, const char* path) {
   LoadDriver();
-  return LoadModule(SizeOfFile(path), module, [&] { return Call(real::cuModuleLoad, module, path); });
+  return LoadModule(SizeOfFile(path), module,
+                    [&] { return Call(real::cuModuleLoad, module, path); });
 }
 
 KAI_GUARD_EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
@@ -116,14 +116,14 @@ KAI_GUARD_EXPORT CUresult cuModuleUnload(CUmodule module) {
                [&] { return Call(real::cuModuleUnload, module); });
 }
 
-KAI_GUARD_EXPORT CUresult cuLibraryLoadData(CUlibrary* library, const void* code,
-                                            CUjit_option* jit, void** jit_values,
-                                            unsigned int jit_count, CUlibraryOption* options,
-                                            void** values, unsigned int count) {
+KAI_GUARD_EXPORT CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* jit,
+                                            void** jit_values, unsigned int jit_count,
+                                            CUlibraryOption* options, void** values,
+                                            unsigned int count) {
   LoadDriver();
   return LoadLibrary(SizeOfImage(code), library, [&] {
-    return Call(real::cuLibraryLoadData, library, code, jit, jit_values, jit_count, options,
-                values, count);
+    return Call(real::cuLibraryLoadData, library, code, jit, jit_values, jit_count, options, values,
+                count);
   });
 }
 

@@ -116,15 +116,15 @@ CUresult GivenUp(Real* real, CUdevice device) {
   return result;
 }
 
-// ---- limits of a context -------------------------------------------------------------------------
+// ---- limits of a context ------------------------------------------------------------------------
 
 // Bytes of device memory for this value of the limit.
 uint64_t CostOf(CUlimit limit, size_t value, CUdevice device) {
   if (limit != CU_LIMIT_STACK_SIZE) return value;
   int processors = 0, threads = 0;
   Call(real::cuDeviceGetAttribute, &processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
-  Call(real::cuDeviceGetAttribute, &threads,
-       CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, device);
+  Call(real::cuDeviceGetAttribute, &threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+       device);
   return value * static_cast<uint64_t>(processors) * static_cast<uint64_t>(threads);
 }
 

@@ -1,11 +1,11 @@
-// The two shapes of nearly all functions that the guard has in its place.
+// The two shapes of nearly all functions that the guard has in their place.
 //
-//   return Counted(PlaceOfThread(), bytes, Handle::kMemory, [&] { return real(pointer, bytes); },
-//                  [&] { return *pointer; });
-//   return Freed({Handle::kMemory, pointer}, [&] { return real(pointer); });
+//   return Counted(PlaceOfThread(), from->size, Handle::kExternal, call, [&] { return *memory; });
+//   return Freed({Handle::kExternal, NumberOf(memory)}, [&] { ...
 //
-// Memory is counted before the driver gives it, and until it has taken it back: so two processes
-// that both ask never get more than the limit together (L3).
+// Invariants: memory is counted before the driver gives it, and until it has taken it back, so two
+// processes that both request some never get more than the limit together. Cost: that of Reserve
+// and Release, and of one holding. Threads: any.
 #ifndef KAI_GUARD_HOOKS_COUNTED_H_
 #define KAI_GUARD_HOOKS_COUNTED_H_
 

@@ -1,5 +1,5 @@
-// Graphs whose nodes allocate memory: the driver reserves it when the graph is launched or uploaded,
-// and keeps it for the next time. Other graphs are launched without any work here.
+// Graphs whose nodes allocate memory: the driver reserves it when the graph is launched or
+// uploaded, and keeps it for the next time. Other graphs are launched without any work here.
 #include <stdlib.h>
 
 #include "guard/hooks/counted.h"
@@ -90,11 +90,10 @@ KAI_GUARD_EXPORT CUresult cuGraphInstantiate(CUgraphExec* made, CUgraph graph, C
   return Instantiated(Call(real::cuGraphInstantiate, made, graph, node, log, size), graph, made);
 }
 
-KAI_GUARD_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec* made, CUgraph graph,
-                                                CUgraphNode* node, char* log, size_t size) {
+KAI_GUARD_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec* made, CUgraph graph, CUgraphNode* node,
+                                                char* log, size_t size) {
   LoadDriver();
-  return Instantiated(Call(real::cuGraphInstantiate_v2, made, graph, node, log, size), graph,
-                      made);
+  return Instantiated(Call(real::cuGraphInstantiate_v2, made, graph, node, log, size), graph, made);
 }
 
 KAI_GUARD_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph graph,

@@ -1,10 +1,10 @@
 // What this process holds: for each handle of the driver, the bytes that count for it.
 //
-//   holdings.Put({Handle::kMemory, pointer}, {row, bytes, context});
-//   if (holdings.Take({Handle::kMemory, pointer}, &holding)) ...
+//   holdings.Put({Handle::kMemory, 7}, {0, 100});  // row and bytes
+//   holdings.Take({Handle::kMemory, 7}, &found)    // true: `found` has them
 //
-// Invariants: at most one holding for each handle. Cost: O(1), under one lock of the process; memory
-// comes from the system in powers of two. Threads: all may call it at once.
+// Invariants: at most one holding for each handle. Cost: O(1), under one lock of the process;
+// memory comes from the system in powers of two. Threads: all may call it at once.
 #ifndef KAI_GUARD_HOOKS_HOLDINGS_H_
 #define KAI_GUARD_HOOKS_HOLDINGS_H_
 
@@ -28,7 +28,7 @@ struct Handle {
     kModule,    // modules and libraries
     kExternal,  // imported memory of other interfaces
     kContext,
-    kHeap,      // a limit of a context
+    kHeap,  // a limit of a context
   };
   Kind kind = kNone;
   uint64_t value = 0;

@@ -44,8 +44,7 @@ TEST(HoldingsTest, EqualsAMapUnderRandomCalls) {
 
 TEST(HoldingsTest, WhatAContextHeldIsTakenTogether) {
   Holdings holdings;
-  for (uint64_t i = 0; i < 3000; ++i)
-    holdings.Put({Handle::kMemory, i * 512}, {0, i, i % 3});
+  for (uint64_t i = 0; i < 3000; ++i) holdings.Put({Handle::kMemory, i * 512}, {0, i, i % 3});
   static uint64_t sum;
   sum = 0;
   holdings.TakeAllOf(2, [](const Holding& holding) { sum += holding.bytes; });

@@ -1,12 +1,12 @@
 // The ways in which programs find functions of the driver: dlsym and dlvsym, cuGetProcAddress, and
 // the names that the guard exports itself. cuInit is where a process that cannot count is refused.
+#include <dlfcn.h>
+#include <string.h>
+
 #include "guard/driver/driver.h"
 #include "guard/driver/elf.h"
 #include "guard/hooks/counted.h"
 #include "guard/hooks/reports.h"
-
-#include <dlfcn.h>
-#include <string.h>
 
 using namespace kai::guard;  // NOLINT: the functions below belong to other interfaces
 
@@ -76,12 +76,13 @@ __attribute__((visibility("hidden"))) void* kai_guard_replaced_version(void* han
 }  // extern "C"
 
 #ifndef KAI_GUARD_WITHOUT_DLSYM  // a sanitizer's runtime calls it before any code of ours may run
-// dlsym(RTLD_NEXT, name) looks behind the library of its caller, so the real function has to see that
-// caller: it is jumped to, not called.
+// dlsym(RTLD_NEXT, name) looks behind the library of its caller, so the real function has to see
+// that caller: it is jumped to, not called.
 #if defined(__x86_64__)
 #define KAI_GUARD_JUMP(name, replaced, real) \
   asm(".text\n"                              \
-      ".globl " name "\n"                    \
+      ".globl " name                         \
+      "\n"                                   \
       ".type " name ", @function\n" name     \
       ":\n"                                  \
       "  endbr64\n"                          \
@@ -102,7 +103,8 @@ __attribute__((visibility("hidden"))) void* kai_guard_replaced_version(void* han
 #elif defined(__aarch64__)
 #define KAI_GUARD_JUMP(name, replaced, real) \
   asm(".text\n"                              \
-      ".globl " name "\n"                    \
+      ".globl " name                         \
+      "\n"                                   \
       ".type " name ", %function\n" name     \
       ":\n"                                  \
       "  stp x0, x1, [sp, #-32]!\n"          \
@@ -139,9 +141,8 @@ KAI_GUARD_EXPORT CUresult cuInit(unsigned int flags) {
 KAI_GUARD_EXPORT CUresult cuGetProcAddress(const char* name, void** function, int version,
                                            cuuint64_t flags) {
   LoadDriver();
-  return FindInDriver(name, function, version, flags, [&] {
-    return Call(real::cuGetProcAddress, name, function, version, flags);
-  });
+  return FindInDriver(name, function, version, flags,
+                      [&] { return Call(real::cuGetProcAddress, name, function, version, flags); });
 }
 
 KAI_GUARD_EXPORT CUresult cuGetProcAddress_v2(const char* name, void** function, int version,

@@ -1,7 +1,7 @@
 // Linear, pitched and managed memory, arrays, and memory that other interfaces have allocated.
 //
 // Managed memory counts in full, as all of it may be on the device at once. Memory of the host does
-// not count (spec 3 L4).
+// not count.
 #include <algorithm>
 
 #include "guard/hooks/array_size.h"
@@ -59,14 +59,15 @@ CUresult FreeMemory(Real* real, Pointer pointer) {
 }  // namespace
 
 KAI_GUARD_EXPORT CUresult cuMemAlloc(CUdeviceptr_v1* pointer, unsigned int bytes) {
-  return Counted(PlaceOfThread(), bytes, Handle::kMemory,
-                 [&] { return Call(real::cuMemAlloc, pointer, bytes); }, [&] { return *pointer; });
+  return Counted(
+      PlaceOfThread(), bytes, Handle::kMemory,
+      [&] { return Call(real::cuMemAlloc, pointer, bytes); }, [&] { return *pointer; });
 }
 
 KAI_GUARD_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* pointer, size_t bytes) {
-  return Counted(PlaceOfThread(), bytes, Handle::kMemory,
-                 [&] { return Call(real::cuMemAlloc_v2, pointer, bytes); },
-                 [&] { return *pointer; });
+  return Counted(
+      PlaceOfThread(), bytes, Handle::kMemory,
+      [&] { return Call(real::cuMemAlloc_v2, pointer, bytes); }, [&] { return *pointer; });
 }
 
 KAI_GUARD_EXPORT CUresult cuMemAllocPitch(CUdeviceptr_v1* pointer, unsigned int* pitch,
@@ -84,9 +85,10 @@ KAI_GUARD_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* pointer, size_t* pitch
 
 KAI_GUARD_EXPORT CUresult cuMemAllocManaged(CUdeviceptr* pointer, size_t bytes,
                                             unsigned int flags) {
-  return Counted(PlaceOfThread(), bytes, Handle::kMemory,
-                 [&] { return Call(real::cuMemAllocManaged, pointer, bytes, flags); },
-                 [&] { return *pointer; });
+  return Counted(
+      PlaceOfThread(), bytes, Handle::kMemory,
+      [&] { return Call(real::cuMemAllocManaged, pointer, bytes, flags); },
+      [&] { return *pointer; });
 }
 
 KAI_GUARD_EXPORT CUresult cuMemFree(CUdeviceptr_v1 pointer) {
@@ -99,7 +101,7 @@ KAI_GUARD_EXPORT CUresult cuMemFree_v2(CUdeviceptr pointer) {
   return FreeMemory(real::cuMemFree_v2, pointer);
 }
 
-// ---- arrays --------------------------------------------------------------------------------------
+// ---- arrays -------------------------------------------------------------------------------------
 
 KAI_GUARD_EXPORT CUresult cuArrayCreate(CUarray* array, const CUDA_ARRAY_DESCRIPTOR_v1* from) {
   LoadDriver();
@@ -145,10 +147,10 @@ KAI_GUARD_EXPORT CUresult cuMipmappedArrayDestroy(CUmipmappedArray array) {
   });
 }
 
-// ---- memory of other interfaces ------------------------------------------------------------------
+// ---- memory of other interfaces -----------------------------------------------------------------
 
-KAI_GUARD_EXPORT CUresult
-cuImportExternalMemory(CUexternalMemory* memory, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* from) {
+KAI_GUARD_EXPORT CUresult cuImportExternalMemory(CUexternalMemory* memory,
+                                                 const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* from) {
   LoadDriver();
   const auto call = [&] { return Call(real::cuImportExternalMemory, memory, from); };
   if (memory == nullptr || from == nullptr) return call();

@@ -167,7 +167,7 @@ CUresult FromPool(Keepers* keepers, Keeper* keeper, uint64_t bytes, CUdeviceptr*
   if (keeper->counted > before && (keeper->counted - before) % keeper->grain != 0)
     keeper->grain = LargestPowerIn(keeper->counted - before);
   if (is_counted || result != CUDA_SUCCESS) return result;
-  // The pool has grown by more than was asked for, into memory that others have.
+  // The pool has grown by more than was requested, into memory that others have.
   Call(real::cuMemFreeAsync, *pointer, stream);
   Call(real::cuStreamSynchronize, stream);
   Call(real::cuMemPoolTrimTo, keeper->pool, size_t{0});
@@ -183,7 +183,7 @@ Place PlaceOfStream(CUstream stream) {
   return PlaceOfContext(context);
 }
 
-// Memory that is asked for while a graph is recorded is a node of it (graphs.cc).
+// Memory that is requested while a graph is recorded is a node of it (graphs.cc).
 bool IsCaptured(CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   return Call(real::cuStreamIsCapturing, stream, &status) == CUDA_SUCCESS &&

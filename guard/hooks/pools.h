@@ -1,15 +1,15 @@
-// Memory that the driver keeps for later: stream-ordered pools and the memory of graphs. What counts
-// is what the driver has reserved, as no other process can use it, whether it is in use or not.
+// Memory that the driver keeps for later: stream-ordered pools and the memory of graphs. What
+// counts is what the driver has reserved, as no other process can use it, even if it is idle.
 //
-//   Keepers keepers;                                       // one thread at a time
-//   Keeper* keeper = keepers.OfGraphs(place);
-//   if (!keepers.Expect(keeper, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-//   result = ...;                                          // the driver's call
-//   if (!keepers.Settle(keeper)) ...                       // it reserved more than there is room for
+//   Keepers keepers;
+//   Keeper* keeper = keepers.OfGraphs({memory.row, 0, DeviceOf(memory)});
+//   keepers.Expect(keeper, memory.bytes)                // false: there is no room
+//   const CUresult result = call();                     // the driver's
+//   if (!keepers.Settle(keeper)) keepers.Look(keeper);  // more was reserved than there is room for
 //
-// Invariants: what counts for a keeper is what the driver said last; it is asked again after calls
+// Invariants: what counts for a keeper is the driver's last answer; it is read again after calls
 // that change it, and when other requests would be refused. Cost: two questions to the driver for
-// each call that asks for memory. Threads: constructing Keepers waits for other threads.
+// each call that requests memory. Threads: constructing Keepers waits for other threads.
 #ifndef KAI_GUARD_HOOKS_POOLS_H_
 #define KAI_GUARD_HOOKS_POOLS_H_
 
@@ -22,12 +22,12 @@ struct Keeper {
   CUdevice device = -1;
   CUmemoryPool pool = nullptr;  // null: the memory of the device's graphs
   uint64_t counted = 0;         // bytes in the row
-  // What the program wants the pool to keep when it waits for the device. The driver is told to keep
-  // all: if it made pools smaller by itself, another thread's request could make one grow by more
-  // than was counted for it. So the guard makes them smaller, one thread at a time.
+  // What the program wants the pool to keep when it waits for the device. The guard makes the
+  // driver keep all: if it made pools smaller by itself, another thread's request could make one
+  // grow by more than was counted for it. So the guard makes them smaller, one thread at a time.
   cuuint64_t threshold = 0;
-  // Pools grow by multiples of it, as far as was seen: what is asked for is rounded up, so that no
-  // pool is larger than what counts, not even during a call.
+  // Pools grow by multiples of it, as far as was seen: requests are rounded up, so that no pool
+  // is larger than what counts, not even during a call.
   uint64_t grain = uint64_t{32} << 20;
 };
 
@@ -46,7 +46,8 @@ class Keepers {
   void Look(Keeper* keeper);
   // Counts bytes more, before a call of the driver. False: there is no room, also after Trim.
   bool Expect(Keeper* keeper, uint64_t bytes);
-  // Counts what a call has changed. False: the driver has more than is counted, and there is no room.
+  // Counts what a call has changed. False: the driver has more than is counted, and there is no
+  // room.
   bool Settle(Keeper* keeper);
   // Gives back to the driver what is not in use.
   void Trim(int row);

@@ -1,12 +1,13 @@
 // This process and the devices it uses: where a call of the driver counts, and the counting.
 //
 //   const Place place = PlaceOfThread();
-//   if (!Reserve(place, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+//   if (!Reserve(place, guess)) return CUDA_ERROR_OUT_OF_MEMORY;
+//   if (bytes < guess) Release(place.row, guess - bytes);
 //
-// Invariants: the process joins the region when it first uses the driver; a forked child joins anew,
-// as it can use no memory of its parent. What cannot be joined is refused: a process either counts
-// or gets no memory. Cost: a place is a comparison, as long as the thread stays in one context.
-// Threads: all may call all of it at once.
+// Invariants: the process joins the region when it first uses the driver; a forked child joins
+// again, as it can use no memory of its parent. What cannot be joined is refused: a process either
+// counts or gets no memory. Cost: a place is a comparison, as long as the thread stays in one
+// context. Threads: all may call all of it at once.
 #ifndef KAI_GUARD_HOOKS_PROCESS_H_
 #define KAI_GUARD_HOOKS_PROCESS_H_
 
@@ -19,7 +20,7 @@
 namespace kai::guard {
 
 enum class Mode : uint8_t {
-  kOff,      // the environment asks for nothing, or there is no driver
+  kOff,  // the environment asks for nothing, or there is no driver
   kCounts,
   kRefuses,  // the region cannot be used
 };
@@ -55,7 +56,7 @@ void Release(int row, uint64_t bytes);
 Region& region();
 Holdings& holdings();
 uint64_t LimitOfDevice(const Uuid& device, uint64_t total);
-// What a context counts of which this much was measured.
+// What a context counts if this much was measured.
 uint64_t BytesOfContext(uint64_t measured);
 
 // `give` gives back what the driver keeps in the row for later. Called in constructors.

@@ -49,8 +49,7 @@ template <typename Memory>
 nvmlReturn_t MemoryOf(const char* function, nvmlDevice_t device, Memory* memory) {
   using Ask = nvmlReturn_t(nvmlDevice_t, Memory*);
   auto* real = reinterpret_cast<Ask*>(RealNvml(function));
-  auto* uuid_of =
-      reinterpret_cast<decltype(nvmlDeviceGetUUID)*>(RealNvml("nvmlDeviceGetUUID"));
+  auto* uuid_of = reinterpret_cast<decltype(nvmlDeviceGetUUID)*>(RealNvml("nvmlDeviceGetUUID"));
   if (real == nullptr) return NVML_ERROR_FUNCTION_NOT_FOUND;
   const nvmlReturn_t result = real(device, memory);
   char text[NVML_DEVICE_UUID_V2_BUFFER_SIZE];

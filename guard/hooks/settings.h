@@ -1,11 +1,16 @@
-// What the container's environment asks of the guard.
+// What the container's environment requests of the guard.
 //
-//   KAI_GUARD_REGION   the file of the pod (region/region.h); without it, the guard does nothing
-//   KAI_GUARD_LIMIT    of each device: bytes, 16Gi, 16000Mi, or a part of the device, 0.5
-//   KAI_GUARD_LIMITS   of single devices: GPU-8f2c…=0.5,MIG-17ab…=8Gi
-//   KAI_GUARD_CONTEXT  bytes that a process's first context on a device counts; else it is measured
+//   const char* wrong = ReadSettings(&settings);
+//   const Limit limit = settings.LimitFor(device);
 //
-// Invariants: read once, when the process first uses the driver. Threads: pure functions.
+// - KAI_GUARD_REGION: the file of the pod (region/region.h); without it, the guard does nothing.
+// - KAI_GUARD_LIMIT: of each device: bytes, 16Gi, 16000Mi, or a part of the device, 0.5.
+// - KAI_GUARD_LIMITS: of single devices: GPU-8f2c…=0.5,MIG-17ab…=8Gi.
+// - KAI_GUARD_CONTEXT: bytes that a process's first context on a device counts; else it is
+// measured.
+//
+// Invariants: texts point into the environment, which is read once, when the process first uses the
+// driver. Cost: O(length of the texts). Threads: pure functions.
 #ifndef KAI_GUARD_HOOKS_SETTINGS_H_
 #define KAI_GUARD_HOOKS_SETTINGS_H_
 

@@ -24,9 +24,14 @@ class SettingsTest : public testing::Test {
 
 TEST_F(SettingsTest, LimitsAreBytesOrPartsOfADevice) {
   const std::pair<const char*, uint64_t> cases[] = {
-      {"16Gi", uint64_t{16} << 30}, {"500Mi", uint64_t{500} << 20}, {"1234", 1234},
-      {"0.5", kCard / 2},           {"0.333", 28'604'482'191},      {"1.0", kCard},
-      {"100Gi", kCard},             {"0", 0},
+      {"16Gi", uint64_t{16} << 30},
+      {"500Mi", uint64_t{500} << 20},
+      {"1234", 1234},
+      {"0.5", kCard / 2},
+      {"0.333", 28'604'482'191},
+      {"1.0", kCard},
+      {"100Gi", kCard},
+      {"0", 0},
   };
   for (const auto& [text, bytes] : cases) {
     Settings settings;

@@ -6,7 +6,7 @@ using namespace kai::guard;  // NOLINT: the functions below belong to the driver
 
 namespace {
 
-// Held while the driver is asked and until the answer is written down, as the driver may give a
+// Held during the driver's call and until the answer is written down, as the driver may give a
 // handle or an address again as soon as it has it back.
 Mutex counting;
 

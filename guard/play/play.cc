@@ -3,9 +3,9 @@
 //   kai_guard_play SEED SECONDS [THREADS]
 //
 // Each thread asks for memory of all kinds and gives it back, through names found in all ways that
-// programs have. A refusal is right, any other failure is not. Then the program prints "holding" and
-// waits for a line; at the end it gives all back and prints how many calls were made and refused.
-// Exit status 1 if a call failed.
+// programs have. A refusal is right, any other failure is not. Then the program prints "holding"
+// and waits for a line; at the end it gives all back and prints how many calls were made and
+// refused. Exit status 1 if a call failed.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -20,7 +20,7 @@ bool StatOf(int descriptor, struct stat* found) {
   return syscall(SYS_fstat, descriptor, found) == 0;
 }
 
-// ---- a file that somebody shortens ----------------------------------------------------------------
+// ---- a file that another process shortens -------------------------------------------------------
 
 std::atomic<uintptr_t> mapped_at{0};
 std::atomic<size_t> mapped_bytes{0};
@@ -117,7 +117,8 @@ bool RegionFile::IsLockedByOthers(int position) {
   return descriptor < 0 || fcntl(descriptor, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-// Programs that become daemons close all descriptors, and may have given the number to another file.
+// Programs that become daemons close all descriptors, and may have given the number to another
+// file.
 int RegionFile::Descriptor() {
   struct stat found;
   if (descriptor_ >= 0 && StatOf(descriptor_, &found) && found.st_dev == device_ &&

@@ -1,16 +1,16 @@
 // The region's file: shared memory, and locks of single positions in it that end with the process.
 //
-//   RegionFile file;
-//   if (file.Open(path, sizeof(Layout)) != nullptr) return;   // a sentence
-//   if (file.Lock(slot)) ...                                  // this process alone has the slot
+//   const char* wrong = file_.Open(path, sizeof(Layout));  // a sentence
+//   if (!file_.Lock(slot)) ...                             // another process has the slot
 //
 // The locks belong to the opened file, and shared memory keeps it open: they end when the process
-// does, however it ends and whatever descriptors it closes, and in any container of the pod they say
-// who is alive. (Process numbers do not: each container counts its own.)
+// does, however it ends and whatever descriptors it closes, and in any container of the pod they
+// say who is alive. (Process numbers do not: each container counts its own.)
 //
-// Invariants: a position that another process has locked cannot be locked. If somebody shortens the
-// file, the memory reads as zeros from then on, and no signal ends the process. Cost: a system call
-// for each lock. Threads: the same process may lock a position twice; callers keep threads apart.
+// Invariants: a position that another process has locked cannot be locked. If another process
+// shortens the file, the memory reads as zeros from then on, and no signal ends this one. Cost: a
+// system call for each lock. Threads: the same process may lock a position twice; callers keep
+// threads apart.
 #ifndef KAI_GUARD_REGION_FILE_H_
 #define KAI_GUARD_REGION_FILE_H_
 

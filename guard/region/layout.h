@@ -1,6 +1,8 @@
-// The file in which the processes of a pod count the device memory that they hold together.
+// The file in which the processes of a pod count the device memory that they hold together: a
+// header, a row for each device, and a slot for each process.
 //
-//   header | rows, one for each device | slots, one for each process
+//   if (!row.is_used.IsIntact()) return "it is damaged";
+//   row.used.Set(kNotValid);
 //
 // A process writes its own slot alone, under the lock of the device's row; the sum in a row is that
 // of the slots, kept so that a request needs one comparison. Every number has a check value beside
@@ -52,18 +54,18 @@ class Checked {
 
 struct Row {
   std::array<Checked, 2> uuid;
-  Checked is_used;         // 1: the row belongs to a device
-  Checked limit;           // bytes
-  Checked total;           // bytes of the device
-  Checked used;            // the sum of the slots
-  Checked peak;            // the most that `used` has been
-  Checked context;         // what a process's first context takes; 0: not measured yet
+  Checked is_used;             // 1: the row belongs to a device
+  Checked limit;               // bytes
+  Checked total;               // bytes of the device
+  Checked used;                // the sum of the slots
+  Checked peak;                // the most that `used` has been
+  Checked context;             // what a process's first context takes; 0: not measured yet
   std::atomic<uint64_t> lock;  // region.cc; 0: free
   std::atomic<uint64_t> refusals;
 };
 
 struct Slot {
-  std::atomic<uint64_t> pid;  // as its container counts; 0: no process has the slot
+  std::atomic<uint64_t> pid;      // as its container counts; 0: no process has the slot
   std::atomic<uint64_t> started;  // in clock ticks since the machine's start
   std::array<std::atomic<uint64_t>, 2> name;
   std::array<Checked, kMostDevices> used;

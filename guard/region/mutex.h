@@ -1,6 +1,12 @@
 // A lock of this process that needs no C++ library, and can be made new in a forked child.
 //
-//   const Locked locked(&mutex);
+//   Mutex joining;
+//   const Locked locked(&joining);
+//   joining.Reset();                // in a forked child
+//
+// Invariants: its memory needs no constructor to run, so it works before all others have. Cost:
+// that of a pthread_mutex_t. Threads: any, except for Reset, which belongs to a child's only
+// thread.
 #ifndef KAI_GUARD_REGION_MUTEX_H_
 #define KAI_GUARD_REGION_MUTEX_H_
 

@@ -49,12 +49,12 @@ size_t ReadAll(const char* path, char* text, size_t room) {
 }
 
 struct Life {
-  char state = '\0';      // '\0': there is no such process
+  char state = '\0';     // '\0': there is no such process
   uint64_t started = 0;  // clock ticks since the machine's start
 };
 
-// Of a process in this container; 0: this one. The second field of its file is a name in parentheses
-// that may hold anything; the third is the state, and the 22nd the start.
+// Of a process in this container; 0: this one. The second field of its file is a name in
+// parentheses that may hold anything; the third is the state, and the 22nd the start.
 Life LifeOf(uint64_t pid) {
   char path[64] = "/proc/self/stat";
   if (pid != 0) {
@@ -79,8 +79,8 @@ Life LifeOf(uint64_t pid) {
   return life;
 }
 
-// The lock of a process ends a little before the driver has its memory back, which is before it is a
-// zombie. Processes of other containers cannot be seen; for them, the lock has to do.
+// The lock of a process ends a little before the driver has its memory back, which is before it is
+// a zombie. Processes of other containers cannot be seen; for them, the lock has to do.
 bool IsEnding(const Slot& slot) {
   const uint64_t pid = slot.pid.load(std::memory_order_relaxed);
   if (pid == 0) return false;
@@ -91,7 +91,7 @@ bool IsEnding(const Slot& slot) {
 
 }  // namespace
 
-// ---- life of the region --------------------------------------------------------------------------
+// ---- life of the region -------------------------------------------------------------------------
 
 const char* Region::Attach(const char* path) {
   const char* wrong = file_.Open(path, sizeof(Layout));
@@ -196,7 +196,7 @@ void Region::Clean() {
   }
 }
 
-// ---- rows ----------------------------------------------------------------------------------------
+// ---- rows ---------------------------------------------------------------------------------------
 
 int Region::FindRow(const Uuid& device) const {
   for (int row = 0; row < kMostDevices; ++row) {
@@ -239,7 +239,7 @@ uint64_t Region::ContextOf(int row) const {
 
 void Region::SetContext(int row, uint64_t bytes) { layout_->rows[row].context.Set(bytes); }
 
-// ---- sums ----------------------------------------------------------------------------------------
+// ---- sums ---------------------------------------------------------------------------------------
 
 bool Region::IsAlive(uint64_t lock_word) {
   const int slot = SlotOf(lock_word);
@@ -338,7 +338,7 @@ void Region::Change(int row, uint64_t more, uint64_t less) {
   if (is_locked) {
     Unlock(&layout_->rows[row]);
   } else {
-    layout_->rows[row].used.Set(kNotValid);  // whoever gets the lock counts
+    layout_->rows[row].used.Set(kNotValid);  // the next one that gets the lock counts
   }
 }
 

@@ -1,21 +1,20 @@
 // How much device memory the processes of a pod hold together, and how much they may.
 //
-//   Region region;
-//   if (const char* wrong = region.Attach("/run/kai/guard")) ...
-//   const int row = region.RowOf(uuid, device_bytes, limit);
-//   if (!region.Reserve(row, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-//   if (cuMemAlloc(...) != CUDA_SUCCESS) region.Release(row, bytes);
+//   wrong = the_region.Attach(settings.region);  // a sentence
+//   const int row = the_region.RowOf(uuid, total, LimitOfDevice(uuid, total));
+//   if (the_region.Reserve(place.row, bytes)) return true;
+//   if (row >= 0) the_region.Release(row, bytes);  // the driver refused, or took it back
 //
-// Memory is counted before the driver gives it and until it has taken it back (L3), so the sum of
-// what processes hold is never above the limit, however their calls interleave.
+// Memory is counted before the driver gives it and until it has taken it back, so the sum of what
+// processes hold is never above the limit, however their calls interleave.
 //
 // Invariants: under a row's lock, its sum is that of the slots. A process that ends at any point,
 // also inside, leaves a slot whose lock has ended; what it held is given back when a request would
 // be refused, when a process starts, or by Clean(). A number that was changed by others is restored
-// from the process that it belongs to, or counted again; as long as that is impossible, requests are
-// refused. Cost: Reserve and Release are O(1), a lock that nobody holds and a few stores; a refusal
-// is O(processes). Threads: all may call it at once. A process that is stopped inside those stores
-// delays the others, for at most ten seconds; then they refuse.
+// from the process that it belongs to, or counted again; as long as that is impossible, requests
+// are refused. Cost: Reserve and Release are O(1), a free lock and a few stores; a
+// refusal is O(processes). Threads: all may call it at once. A process that is stopped inside those
+// stores delays the others, for at most ten seconds; then they refuse.
 #ifndef KAI_GUARD_REGION_REGION_H_
 #define KAI_GUARD_REGION_REGION_H_
 

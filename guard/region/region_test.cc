@@ -49,8 +49,7 @@ class RegionTest : public testing::Test {
 
   Layout* Map() const {
     const int descriptor = open(path_.c_str(), O_RDWR);
-    void* memory =
-        mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    void* memory = mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     close(descriptor);
     return static_cast<Layout*>(memory);
   }
@@ -178,7 +177,8 @@ TEST_F(RegionTest, ManyThreadsNeverHaveMoreThanTheLimit) {
       for (int n = 0; n < 2000; ++n) {
         const uint64_t bytes = 1 + random() % 400;
         if (!region.Reserve(row, bytes)) continue;
-        const int64_t now = held.fetch_add(static_cast<int64_t>(bytes)) + static_cast<int64_t>(bytes);
+        const int64_t now =
+            held.fetch_add(static_cast<int64_t>(bytes)) + static_cast<int64_t>(bytes);
         for (int64_t seen = most.load(); seen < now && !most.compare_exchange_weak(seen, now);) {
         }
         held.fetch_sub(static_cast<int64_t>(bytes));
@@ -191,7 +191,7 @@ TEST_F(RegionTest, ManyThreadsNeverHaveMoreThanTheLimit) {
   EXPECT_EQ(region.UsedOf(row), 0);
 }
 
-// ---- files that others wrote into ----------------------------------------------------------------
+// ---- files that others wrote into ---------------------------------------------------------------
 
 TEST_F(RegionTest, FilesOfOthersAreRefusedWithAReason) {
   std::ofstream(path_) << "hello";

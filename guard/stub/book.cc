@@ -52,8 +52,7 @@ void Book::Lock() {
     pid_ = getpid();
     descriptor_ = open(path_, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (descriptor_ < 0 || ftruncate(descriptor_, sizeof(File)) != 0) abort();
-    void* memory =
-        mmap(nullptr, sizeof(File), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+    void* memory = mmap(nullptr, sizeof(File), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
     if (memory == MAP_FAILED) abort();
     file_ = static_cast<File*>(memory);
   }

@@ -5,8 +5,8 @@
 //   Book book;                        // STUB_BOOK, STUB_MEMORY, STUB_DEVICES
 //   if (!book.Take(0, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
 //
-// A process that has ended holds nothing. Each call locks the file and looks at all processes: slow,
-// and plain to see that it is right.
+// A process that has ended holds nothing. Each call locks the file and looks at all processes:
+// slow, and plain to see that it is right.
 #ifndef KAI_GUARD_STUB_BOOK_H_
 #define KAI_GUARD_STUB_BOOK_H_
 

@@ -1,5 +1,5 @@
-// A pretended CUDA driver: the functions that tests call, over the memory of pretended cards (book.h).
-// It gives addresses that nothing is at. Functions that it does not have answer
+// A pretended CUDA driver: the functions that tests call, over the memory of pretended cards
+// (book.h). It gives addresses that nothing is at. Functions that it does not have answer
 // CUDA_ERROR_NOT_SUPPORTED (missing.cc, generated).
 //
 //   STUB_MEMORY   bytes of a card           STUB_CONTEXT  bytes of a process's first context
@@ -129,10 +129,10 @@ CUresult Ready(const char* function) {
   return ++d.calls[function] % every == 0 ? CUDA_ERROR_ECC_UNCORRECTABLE : CUDA_SUCCESS;
 }
 
-#define STUB_BEGIN(...)                                        \
-  const std::lock_guard lock(driver().mutex);                  \
-  Driver& d = driver();                                        \
-  static_cast<void>(d);                                        \
+#define STUB_BEGIN(...)                       \
+  const std::lock_guard lock(driver().mutex); \
+  Driver& d = driver();                       \
+  static_cast<void>(d);                       \
   if (const CUresult ready = Ready(__func__); ready != CUDA_SUCCESS) return ready
 
 void TrimPool(Pool* pool, uint64_t keep) {
@@ -267,9 +267,9 @@ STUB_EXPORT CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
 
 STUB_EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
   STUB_BEGIN();
-  *value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT               ? kProcessors
+  *value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT             ? kProcessors
            : attribute == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR ? kThreads
-                                                                               : 1;
+                                                                             : 1;
   return CUDA_SUCCESS;
 }
 
@@ -289,7 +289,7 @@ STUB_EXPORT CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
   return CUDA_SUCCESS;
 }
 
-// ---- contexts ------------------------------------------------------------------------------------
+// ---- contexts -----------------------------------------------------------------------------------
 
 STUB_EXPORT CUresult cuCtxCreate_v2(CUcontext* context, unsigned int, CUdevice device) {
   STUB_BEGIN();
@@ -341,8 +341,7 @@ STUB_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return --d.primary_uses[device] == 0 ? cuDevicePrimaryCtxReset_v2(device) : CUDA_SUCCESS;
 }
 
-STUB_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags,
-                                                int* active) {
+STUB_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int* active) {
   STUB_BEGIN();
   *flags = 0;
   *active = d.primaries[device] != nullptr ? 1 : 0;
@@ -405,7 +404,7 @@ STUB_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
   return CUDA_SUCCESS;
 }
 
-// ---- linear memory and arrays --------------------------------------------------------------------
+// ---- linear memory and arrays -------------------------------------------------------------------
 
 STUB_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* pointer, size_t bytes) {
   STUB_BEGIN();
@@ -525,7 +524,7 @@ STUB_EXPORT CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* pointer, CUipcMemHandle 
 
 STUB_EXPORT CUresult cuIpcCloseMemHandle(CUdeviceptr) { return CUDA_SUCCESS; }
 
-// ---- virtual memory ------------------------------------------------------------------------------
+// ---- virtual memory -----------------------------------------------------------------------------
 
 STUB_EXPORT CUresult cuMemGetAllocationGranularity(size_t* bytes, const CUmemAllocationProp*,
                                                    CUmemAllocationGranularity_flags) {
@@ -604,7 +603,7 @@ STUB_EXPORT CUresult cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc*,
   return CUDA_SUCCESS;
 }
 
-// ---- streams and pools ---------------------------------------------------------------------------
+// ---- streams and pools --------------------------------------------------------------------------
 
 static Pool* DefaultPool(int device) {
   Pool*& pool = driver().default_pools[device];
@@ -786,7 +785,7 @@ STUB_EXPORT CUresult cuMemFreeAsync_ptsz(CUdeviceptr pointer, CUstream stream) {
   return cuMemFreeAsync(pointer, stream);
 }
 
-// ---- graphs --------------------------------------------------------------------------------------
+// ---- graphs -------------------------------------------------------------------------------------
 
 static Graph* Real(CUgraph graph) { return reinterpret_cast<Graph*>(graph); }
 
@@ -921,14 +920,13 @@ STUB_EXPORT CUresult cuDeviceGraphMemTrim(CUdevice device) {
   return CUDA_SUCCESS;
 }
 
-// ---- code and launches ---------------------------------------------------------------------------
+// ---- code and launches --------------------------------------------------------------------------
 
 // Images of tests are texts; each takes as much memory as it is long.
 STUB_EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   STUB_BEGIN();
   uint64_t where = 0;
-  const CUresult result =
-      TakeAt(&d.modules, strlen(static_cast<const char*>(image)), &where);
+  const CUresult result = TakeAt(&d.modules, strlen(static_cast<const char*>(image)), &where);
   if (result == CUDA_SUCCESS) *module = reinterpret_cast<CUmodule>(where);
   return result;
 }
@@ -961,7 +959,7 @@ STUB_EXPORT CUresult cuLaunchKernel(CUfunction, unsigned int, unsigned int, unsi
 // A function that no header of the guard has.
 STUB_EXPORT CUresult cuFromTheFuture() { return CUDA_SUCCESS; }
 
-// ---- finding functions ---------------------------------------------------------------------------
+// ---- finding functions --------------------------------------------------------------------------
 
 namespace {
 
@@ -985,8 +983,7 @@ const Row kRows[] = {
 }  // namespace
 
 STUB_EXPORT CUresult cuGetProcAddress_v2(const char* name, void** function, int version,
-                                         cuuint64_t flags,
-                                         CUdriverProcAddressQueryResult* status) {
+                                         cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
   const bool of_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
   *function = nullptr;
   for (const Row& row : kRows) {
@@ -994,8 +991,8 @@ STUB_EXPORT CUresult cuGetProcAddress_v2(const char* name, void** function, int 
       *function = row.function;
   }
   if (status != nullptr)
-    *status = *function == nullptr ? CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND
-                                   : CU_GET_PROC_ADDRESS_SUCCESS;
+    *status =
+        *function == nullptr ? CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND : CU_GET_PROC_ADDRESS_SUCCESS;
   return *function == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
 

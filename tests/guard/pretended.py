@@ -1,11 +1,10 @@
-"""The guard over a pretended driver (guard/stub): programs that run with libkaiguard.so preloaded."""
+"""The guard over a pretended driver (guard/stub): programs with libkaiguard.so preloaded."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -51,9 +50,7 @@ class Machine:
         assert done.returncode == 0, out + error
         return out + error
 
-    def start(
-        self, script: str, *, limit: str | None = None, **more: str
-    ) -> subprocess.Popen[str]:
+    def start(self, script: str, *, limit: str | None = None, **more: str) -> subprocess.Popen[str]:
         program = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n{script}"
         return subprocess.Popen(
             [sys.executable, "-c", program],
@@ -92,7 +89,7 @@ class Book:
 
 
 class RegionFile:
-    """The guard's file (guard/region/layout.h): the first row, and what each process holds of it."""
+    """The guard's file (guard/region/layout.h): its first row, and what processes hold of it."""
 
     ROWS, SLOTS = 16, 1024
     ROW_WORDS, SLOT_WORDS, HEADER_WORDS = 18, 52, 4

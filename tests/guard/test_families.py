@@ -1,5 +1,5 @@
 """Each way to get device memory counts what it takes, is refused as the driver refuses, and counts
-nothing after it was given back (spec 3 L4, L5)."""
+nothing after it was given back."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ if got_all:
 
 
 def program(family: str, *, filled_up: int | None = None) -> str:
-    """`filled_up`: so much is left of 512 MiB when the memory is asked for."""
+    """`filled_up`: so much is left of 512 MiB when the memory is requested."""
     asked, given, _ = FAMILIES[family]
     text = PROGRAM.replace("if ask: cu.alloc(filler)", "")
     if filled_up is not None:
@@ -173,14 +173,16 @@ def test_the_last_byte_is_given(machine: Machine, family: str) -> None:
 
 @pytest.mark.parametrize("family", [each for each in FAMILIES if "kernels" not in each])
 def test_what_the_driver_refuses_does_not_count(machine: Machine, family: str) -> None:
-    names = [
-        part.split("'")[1] for part in FAMILIES[family][0].split("cu.call(")[1:]
-    ] or ["cuMemAlloc_v2" if "alloc" in FAMILIES[family][0] else "cuMemCreate"]
+    names = [part.split("'")[1] for part in FAMILIES[family][0].split("cu.call(")[1:]] or [
+        "cuMemAlloc_v2" if "alloc" in FAMILIES[family][0] else "cuMemCreate"
+    ]
     if "graph" in family:
         names = ["cuGraphLaunch" if family != "graph in a graph" else "cuGraphUpload"]
     for name in names:
         script = program(family).replace("cu.start()", "cu.start(); start = cu.used()")
-        script = script.replace('print("refused", failed.code)', "print(failed.code, cu.used() - start)")
+        script = script.replace(
+            'print("refused", failed.code)', "print(failed.code, cu.used() - start)"
+        )
         said = machine.run(script, limit="0.5", STUB_FAIL=f"{name}:1").split()
         assert said[0] in ("214", "took"), (name, said)
         assert said[1] == "0" or said[0] == "took", (name, said)

@@ -1,5 +1,5 @@
-"""Every function of the driver is either counted or listed with the reason why it need not be, so that
-none is forgotten when CUDA grows."""
+"""Every function of the driver is either counted or listed with the reason why it need not be, so
+that none is forgotten when CUDA grows."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ def test_all_forms_of_what_is_counted_are() -> None:
     bases = {SUFFIX.sub("", symbol) for symbol in symbols}
     text = header("cuda.h")
     forms = {name for name in DECLARED.findall(text) if SUFFIX.sub("", name) in bases}
-    forms |= {f"{name}_ptsz" for name in re.findall(r"__CUDA_API_PTSZ\((\w+)\)", text) if name in bases}
+    forms |= {
+        f"{name}_ptsz" for name in re.findall(r"__CUDA_API_PTSZ\((\w+)\)", text) if name in bases
+    }
     assert sorted(forms - symbols) == []
 
 

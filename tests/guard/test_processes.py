@@ -1,5 +1,5 @@
-"""Many processes of one pod at once, some of which are killed: together they never hold more than the
-limit, and what the guard has counted is what the cards gave (spec 3 L3, L7).
+"""Many processes of one pod at once, and some are killed: together they never hold more than the
+limit, and what the guard has counted is what the cards gave.
 
 `KAI_GUARD_PROCESSES` and `KAI_GUARD_SECONDS` make it longer, `KAI_SEED` another one.
 """

@@ -1,5 +1,5 @@
-"""A program under the guard gets the same answers as one alone on a card of the share's size: the same
-calls succeed, the same are refused with the same code, and the same memory is free (spec 3 L5, L6).
+"""A program under the guard gets the same answers as one alone on a card of the share's size: the
+same calls succeed, the same are refused with the same code, and the same memory is free.
 
 `KAI_SEED` is the first sequence of calls, `KAI_GUARD_SEQUENCES` how many there are.
 """
@@ -31,8 +31,8 @@ def linear():
 
 def pitched():
     pointer, pitch = c_uint64(), c_size_t()
-    width, height = rng.randrange(1, 5000), rng.randrange(1, 3000)
-    cu.call("cuMemAllocPitch_v2", byref(pointer), byref(pitch), c_size_t(width), c_size_t(height), 4)
+    width, height = c_size_t(rng.randrange(1, 5000)), c_size_t(rng.randrange(1, 3000))
+    cu.call("cuMemAllocPitch_v2", byref(pointer), byref(pitch), width, height, 4)
     return ("cuMemFree_v2", pointer)
 
 def of_pool():
@@ -50,7 +50,8 @@ def physical():
 
 def array():
     made = c_void_p()
-    form = cu.ArrayDescriptor(rng.randrange(1, 3000), rng.randrange(3000), cu.FLOAT, rng.choice((1, 2, 4)))
+    width, height = rng.randrange(1, 3000), rng.randrange(3000)
+    form = cu.ArrayDescriptor(width, height, cu.FLOAT, rng.choice((1, 2, 4)))
     cu.call("cuArrayCreate_v2", byref(made), byref(form))
     return ("cuArrayDestroy", made)
 
@@ -88,7 +89,8 @@ def trim_graphs():
     cu.call("cuDeviceGraphMemTrim", 0)
 
 def keep():
-    cu.call("cuMemPoolSetAttribute", rng.choice(pools), 4, byref(c_uint64(rng.choice((0, 64 * MIB)))))
+    pool, threshold = rng.choice(pools), c_uint64(rng.choice((0, 64 * MIB)))
+    cu.call("cuMemPoolSetAttribute", pool, 4, byref(threshold))
 
 ACTIONS = (linear, linear, pitched, of_pool, of_pool, of_own_pool, physical, array, graph,
            launch_again, module, heap, give, give, give, give, wait, trim, trim_graphs, keep)
@@ -114,8 +116,7 @@ def test_a_share_is_a_smaller_card(machine: Machine, seed: int) -> None:
     machine.more["STUB_CONTEXT"] = str(10 * MIB)
     machine.memory = SHARE
     small = machine.run(script).splitlines()
-    for name in ("book",):
-        machine.folder.joinpath(name).unlink()
+    machine.folder.joinpath("book").unlink()
     machine.memory = 3 * SHARE
     share = machine.run(script, limit=str(SHARE)).splitlines()
     for on_small, in_share in zip(small, share, strict=True):

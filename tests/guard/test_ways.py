@@ -1,5 +1,5 @@
-"""Every way in which a program finds the driver leads to the guard (spec 3 L1), and programs see their
-share as the size of the device (L6)."""
+"""Every way in which a program finds the driver leads to the guard, and programs see their share as
+the size of the device."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def test_streams_of_threads_have_the_form_of_threads(machine: Machine) -> None:
     script = (
         START
         + "found = c_void_p()\n"
-        + "cu.call('cuGetProcAddress_v2', b'cuMemAllocAsync', byref(found), 12000, c_uint64(2), None)\n"
+        + "alloc = b'cuMemAllocAsync'\n"
+        + "cu.call('cuGetProcAddress_v2', alloc, byref(found), 12000, c_uint64(2), None)\n"
         + "pointer = c_uint64()\n"
         + "print(made(found.value)(byref(pointer), c_size_t(600 * MIB), None), cu.used() // MIB)"
     )
@@ -81,11 +82,13 @@ def test_other_libraries_find_their_own_functions(machine: Machine) -> None:
     source = machine.folder / "next.c"
     source.write_text(
         "#define _GNU_SOURCE\n#include <dlfcn.h>\n"
-        "int answer(void) { int (*next)(void) = dlsym(RTLD_NEXT, \"answer\"); "
+        'int answer(void) { int (*next)(void) = dlsym(RTLD_NEXT, "answer"); '
         "return next ? 10 + next() : 1; }\n"
     )
     program = machine.folder / "program.c"
-    program.write_text("#include <stdio.h>\nint answer(void);\nint main(void) { printf(\"%d\", answer()); }")
+    program.write_text(
+        '#include <stdio.h>\nint answer(void);\nint main(void) { printf("%d", answer()); }'
+    )
     for name in ("first", "second"):
         subprocess.run(
             ["gcc", "-shared", "-fPIC", "-o", machine.folder / f"lib{name}.so", source], check=True
@@ -94,7 +97,12 @@ def test_other_libraries_find_their_own_functions(machine: Machine) -> None:
     subprocess.run(["gcc", "-o", "program", program, *links], cwd=machine.folder, check=True)
     environment = machine.environment(limit="0.5")
     said = subprocess.run(
-        ["./program"], cwd=machine.folder, env=environment, capture_output=True, text=True, check=True
+        ["./program"],
+        cwd=machine.folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert said.stdout == "11"
 
@@ -102,9 +110,9 @@ def test_other_libraries_find_their_own_functions(machine: Machine) -> None:
 def test_a_function_that_is_newer_than_the_guard_passes_and_is_said_once(machine: Machine) -> None:
     script = (
         START
+        + "future, found = b'cuFromTheFuture', c_void_p()\n"
         + "for _ in range(2):\n"
-        + "    found = c_void_p()\n"
-        + "    cu.call('cuGetProcAddress_v2', b'cuFromTheFuture', byref(found), 12000, c_uint64(0), None)\n"
+        + "    cu.call('cuGetProcAddress_v2', future, byref(found), 12000, c_uint64(0), None)\n"
         + "    print(made(found.value)())"
     )
     said = machine.run(script, limit="0.5").splitlines()
@@ -132,19 +140,23 @@ print(*(each >> 20 for each in (free, total, size.value, *memory, *second[1:])))
 
 def test_the_share_is_the_size_of_the_device_for_driver_and_nvml(machine: Machine) -> None:
     # free, total, size; NVML: total, free, used; second version: total, reserved, free, used
-    assert machine.run(SEE, limit="0.5").split() == "412 512 512 512 412 100 512 0 412 100".split()
+    assert machine.run(SEE, limit="0.5") == "412 512 512 512 412 100 512 0 412 100\n"
 
 
 def test_without_a_limit_everything_is_as_the_driver_says(machine: Machine) -> None:
     plain = machine.run(SEE)
-    assert plain.split() == "924 1024 1024 1024 924 100 1024 0 924 100".split()
+    assert plain == "924 1024 1024 1024 924 100 1024 0 924 100\n"
     machine.folder.joinpath("book").unlink()
     assert machine.run(SEE, limit="") == plain
 
 
 def test_another_process_of_the_pod_sees_the_same(machine: Machine) -> None:
     with machine.start("import driver as cu; cu.start(); cu.alloc(50 << 20); input()", limit="0.5"):
-        first = machine.start("import driver as cu; cu.start(); print(1); cu.alloc(30 << 20); print(cu.used() >> 20); input()", limit="0.5")
+        script = (
+            "import driver as cu; cu.start(); print(1); cu.alloc(30 << 20)\n"
+            "print(cu.used() >> 20); input()"
+        )
+        first = machine.start(script, limit="0.5")
         assert first.stdout is not None
         assert [first.stdout.readline() for _ in range(2)] == ["1\n", "80\n"]
         first.communicate("\n")
@@ -169,7 +181,8 @@ def test_a_forked_child_counts_for_itself(machine: Machine) -> None:
         "import os, driver as cu\ncu.start(); kept = cu.alloc(100 << 20)\n"
         "if os.fork() == 0:\n"
         "    cu.start(); cu.alloc(50 << 20); print(cu.used() >> 20, flush=True); os._exit(0)\n"
-        "os.wait(); cu.alloc(362 << 20); print(cu.used() >> 20); cu.free(kept); print(cu.used() >> 20)"
+        "os.wait(); cu.alloc(362 << 20); print(cu.used() >> 20)\n"
+        "cu.free(kept); print(cu.used() >> 20)"
     )
     assert machine.run(script, limit="0.5").split() == ["150", "462", "362"]
 
@@ -197,7 +210,11 @@ def test_contexts_and_what_they_held_end_together(machine: Machine) -> None:
 
 # ---- when the guard cannot count -----------------------------------------------------------------
 
-TRY = "import driver as cu\ntry: cu.start(); print('started')\nexcept cu.Failed as failed: print(failed)"
+TRY = """
+import driver as cu
+try: cu.start(); print('started')
+except cu.Failed as failed: print(failed)
+"""
 
 
 @pytest.mark.parametrize(
@@ -207,7 +224,10 @@ TRY = "import driver as cu\ntry: cu.start(); print('started')\nexcept cu.Failed 
         ({"KAI_GUARD_LIMITS": "0.5"}, "KAI_GUARD_LIMITS is no list such as GPU-<uuid>=0.5"),
         ({"KAI_GUARD_CONTEXT": "0.5"}, "KAI_GUARD_CONTEXT is no amount of memory such as 500Mi"),
         ({"KAI_GUARD_REGION": ""}, "KAI_GUARD_REGION is missing"),
-        ({"KAI_GUARD_REGION": "/nowhere/region"}, "/nowhere/region: it cannot be opened for writing"),
+        (
+            {"KAI_GUARD_REGION": "/nowhere/region"},
+            "/nowhere/region: it cannot be opened for writing",
+        ),
         ({"KAI_GUARD_REGION": "/dev/null"}, "/dev/null: it is not a regular file"),
     ],
 )

@@ -29,7 +29,7 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "tools").mkdir()
     for tool in ("check_headers.py", "check_floors.py"):
         shutil.copy(TOOLS / tool, tmp_path / "tools")
-    for folder in ("cpp/kai/low", "cpp/kai/testing", "cpp/bindings"):
+    for folder in ("cpp/kai/low", "cpp/kai/testing", "cpp/bindings", "guard/hooks", "guard/stub"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "cpp/kai/low/door.h").write_text(HEADER)
     (tmp_path / "cpp/kai/low/door_test.cc").write_text(TEST)
@@ -122,4 +122,13 @@ def test_quoted_text_is_not_a_comment(project: Path) -> None:
 def test_headers_for_tests_may_have_less(project: Path) -> None:
     (project / "cpp/kai/low/door_for_test.h").write_text("class Knock {};\n")
     (project / "cpp/kai/testing/doors.h").write_text("class Knock {};\n")
+    (project / "guard/stub/doors.h").write_text("class Knock {};\n")
+    assert check(project) == (0, [])
+
+
+def test_headers_of_the_guard_are_checked_too(project: Path) -> None:
+    (project / "guard/hooks/gate.h").write_text(HEADER.replace("door.Open();", "door.Shut();"))
+    message = "guard/hooks/gate.h: no test or other file has this line of the example: door.Shut();"
+    assert check(project) == (1, [message])
+    (project / "guard/hooks/gate.cc").write_text("Door door(wood);\ndoor.Shut();\n")
     assert check(project) == (0, [])
