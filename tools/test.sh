@@ -3,16 +3,17 @@
 #
 #   tools/test.sh                 every commit:  lint sanitize stubs wheel pytest chart cluster quick
 #   tools/test.sh all             before a release: those, and  cpp includes orchestrators chart_rounds cluster_slow
-#                                 cluster_older e2e image seeds threads fuzz broken mutants
+#                                 cluster_older e2e image seeds threads valgrind fuzz broken mutants
 #   tools/test.sh lint pytest     just these
 #
 # lint           formatting, types, import floors of C++ and Python, sizes of functions and headers, duplicates,
 #                documentation of headers, citations of rules, words that a plainer one can replace
 # cpp            C++ tests, release build; those of stage sanitize are the same
-# sanitize       C++ tests under address and undefined-behaviour sanitizers, in one build; each fuzz entry for 3 s
+# sanitize       C++ tests under address and undefined-behaviour sanitizers, in one build; each fuzz entry for 3 s;
+#                programs with the guard inside
 # stubs          _core.pyi against the compiled module
 # wheel          builds the wheel, installs it into an empty environment, plans a cluster
-# pytest         Python tests, conformance and documentation among them
+# pytest         Python tests, conformance, documentation and the guard's among them
 # chart          the Helm chart rendered with many values; the first time Helm is built from Go modules, which takes a
 #                minute; if that is not possible, one line gives the reason
 # cluster        tests on a real API server (docs/internals/cluster.md); the first time its programs are built from Go
@@ -29,7 +30,8 @@
 #                server (Debian 12)
 # seeds          property tests over many more random clusters, events and worlds (KAI_SEEDS, KAI_CLUSTERS,
 #                KAI_WORLDS), a million pods that come and go (KAI_ROUNDS), false alarms in 400 comparisons (KAI_TRIALS)
-# threads        the tests of the engine under the thread sanitizer
+# threads        the tests of the engine and of the guard under the thread sanitizer
+# valgrind       programs with the guard inside under valgrind; without valgrind one line says so
 # fuzz           each fuzz entry for a minute; plans also start from the recorded clusters
 # broken         breaks each update in place on purpose; the test of random events has to find it (20 minutes)
 # mutants        changes operators of the product one at a time, and reports changes that no test notices (15 minutes)
@@ -38,7 +40,7 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 every=(lint sanitize stubs wheel pytest chart cluster quick)
-rare=(cpp includes orchestrators chart_rounds cluster_slow cluster_older e2e image seeds threads fuzz broken mutants)
+rare=(cpp includes orchestrators chart_rounds cluster_slow cluster_older e2e image seeds threads valgrind fuzz broken mutants)
 logs=build/logs
 jobs=${JOBS:-$(nproc)}
 bin=.venv/bin
@@ -71,7 +73,7 @@ run_sanitize() { cpp_tests sanitize; }
 run_stubs() { tools/build.sh release _core && $bin/python -m mypy.stubtest kai._core --mypy-config-file pyproject.toml; }
 run_wheel() { tools/wheel.sh && tests/wheel/check_wheel.sh dist/*.whl; }
 pytest() { $bin/python -m pytest --no-header --numprocesses "$jobs" --dist loadfile "$@"; }
-run_pytest() { tools/setup.sh prometheus && tools/build.sh release _core kai_questions && pytest; }
+run_pytest() { tools/setup.sh prometheus && tools/build.sh release _core kai_questions kai_guard_all && pytest; }
 run_chart() { tools/build.sh release _core && $bin/python -m pytest --no-header tests/chart; }
 run_chart_rounds() { cluster_tests chart_rounds; }
 # Each process has a cluster of its own, which its tests share. Most of their time is waiting.
@@ -114,8 +116,16 @@ run_seeds() {
     KAI_TRIALS=400 pytest tests/unit/sim/test_comparing_trials.py
 }
 run_threads() {
-  tools/build.sh threads kai_engine_test &&
-    KAI_SEEDS=0:5 TSAN_OPTIONS=halt_on_error=1 build/threads/bin/kai_engine_test --gtest_brief=1
+  tools/build.sh threads kai_engine_test kai_guard_all || return 1
+  export TSAN_OPTIONS=halt_on_error=1
+  KAI_SEEDS=0:5 build/threads/bin/kai_engine_test --gtest_brief=1 && ctest --preset threads --tests-regex '^kai_guard_'
+}
+run_valgrind() {
+  tools/setup.sh bench
+  command -v valgrind >/dev/null || { echo "valgrind is missing"; return 0; }
+  tools/build.sh release kai_guard_all &&
+    guard/play/many.sh build/release/bin/kai_guard_play_inside build/release/guard/stub 3 10 \
+      valgrind --quiet --leak-check=full --error-exitcode=1
 }
 run_fuzz() {
   tools/build.sh sanitize || return 1
