@@ -151,15 +151,15 @@ def test_without_a_limit_everything_is_as_the_driver_says(machine: Machine) -> N
 
 
 def test_another_process_of_the_pod_sees_the_same(machine: Machine) -> None:
-    with machine.start("import driver as cu; cu.start(); cu.alloc(50 << 20); input()", limit="0.5"):
-        script = (
-            "import driver as cu; cu.start(); print(1); cu.alloc(30 << 20)\n"
-            "print(cu.used() >> 20); input()"
+    start = "import driver as cu; cu.start()\n"
+    held = machine.start(start + "cu.alloc(50 << 20); print('holds'); input()", limit="0.5")
+    with held:
+        assert held.stdout is not None
+        assert held.stdout.readline() == "holds\n"
+        assert (
+            machine.run(start + "cu.alloc(30 << 20); print(cu.used() >> 20)", limit="0.5") == "80\n"
         )
-        first = machine.start(script, limit="0.5")
-        assert first.stdout is not None
-        assert [first.stdout.readline() for _ in range(2)] == ["1\n", "80\n"]
-        first.communicate("\n")
+        held.communicate("\n")
 
 
 def test_each_device_has_its_limit(machine: Machine) -> None:
