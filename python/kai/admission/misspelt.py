@@ -159,6 +159,7 @@ def is_kais(prefix: str) -> bool:
 # ---- resources -----------------------------------------------------------------------------------
 
 _SLICE = re.compile(r"nvidia\.com/mig-([0-9]+c\.)?[0-9]+g\.[0-9]+gb(\.[a-z]+)*")
+_SIZES = re.compile(r"mig([0-9]+c)?([0-9]+g)([0-9]+)(?:gi?b?)?(me)?")
 _GPUS = frozenset(
     (
         "gpu",
@@ -186,9 +187,7 @@ def gpu_resource(name: str) -> str:
     if last in _OTHER_DEVICES:
         return ""
     if last.startswith("mig") and name.startswith("nvidia.com/"):
-        lower = name.lower()
-        meant = lower if _SLICE.fullmatch(lower) else f"{keys.MIG_PREFIX}1g.5gb"
-        return "" if _SLICE.fullmatch(name) else meant
+        return "" if _SLICE.fullmatch(name) else _slice(name.lower(), last)
     if plain in _GPUS:
         return keys.NVIDIA_GPU
     for resource in keys.WHOLE_GPUS:
@@ -196,6 +195,17 @@ def gpu_resource(name: str) -> str:
         if name != resource and is_typo(plain, wanted, len(wanted) // 5):
             return resource
     return ""
+
+
+def _slice(name: str, plain: str) -> str:
+    """The MIG slice that a misspelt one stands for; one that many GPUs have if it is not clear."""
+    if _SLICE.fullmatch(name):
+        return name
+    if not (found := _SIZES.fullmatch(plain)):
+        return f"{keys.MIG_PREFIX}1g.5gb"
+    compute, slices, memory, engines = found.groups(default="")
+    compute, engines = compute and f"{compute}.", engines and f".{engines}"
+    return f"{keys.MIG_PREFIX}{compute}{slices}.{memory}gb{engines}"
 
 
 # ---- values --------------------------------------------------------------------------------------
@@ -228,6 +238,7 @@ _WORDS_OF_A_SHARE = frozenset(
 def is_share(key: str, value: str) -> bool:
     """Whether a key and its value describe a part of a GPU, such as gpu-share: "0.5"."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", key.rpartition("/")[2]).lower()
+    name = re.sub(r"^v?gpu", "gpu-", name)
     words = {word.removesuffix("s") for word in re.split(r"[^a-z0-9]+", name)} - {""}
     return "gpu" in words and words - {"gpu"} <= _WORDS_OF_A_SHARE and part_of(value) is not None
 

@@ -6,6 +6,7 @@ reads Queues that do not come from manifests.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
@@ -23,6 +24,8 @@ _RUN_TIMES = ("preemptMinRuntime", "reclaimMinRuntime")
 _UNLIMITED = -1
 _UNITS = {"cpu": (Fraction(1000), "thousandths of a core"), "memory": (Fraction(1, 10**6), "MB")}
 """What a quantity such as 8 or 32Gi is multiplied by, and the unit of the result (spec 5 A5)."""
+_BYTES = re.compile(r"(?<=[0-9])(Ki|[kMGTPE]i?)$")
+"""The suffixes of large amounts, which only bytes have."""
 
 
 def queue_refusals(queue: Mapping[str, Any]) -> Iterator[Finding]:
@@ -104,10 +107,11 @@ def _found(value: object) -> str:
 def _number(value: object, resource: str = "") -> str:
     """What to write instead of a text: the number in the unit of the resource."""
     text = str(value).strip()
+    count = _BYTES.sub("", text) if resource == "gpu" and _BYTES.search(text) else ""
     if text.lower() in ("unlimited", "none", "inf", "infinite", "max"):
         return f"write {_UNLIMITED}, without quotes, for no limit"
     try:
-        exact = quantities.parse(text)
+        exact = quantities.parse(count or text)
     except ValueError:
         return "write a number, without quotes"
     factor, unit = _UNITS.get(resource, (Fraction(1), ""))
@@ -120,6 +124,7 @@ def _number(value: object, resource: str = "") -> str:
         if not resource:
             return "write a number, without quotes"
         return f"write {_UNLIMITED}, without quotes, for no limit"
+    unit = "GPUs" if count else unit
     hint = f": the unit is {unit}" if unit else ""
     return f"write {rounded(float(exact))}, without quotes{hint}"
 

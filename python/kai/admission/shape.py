@@ -86,6 +86,8 @@ def _resources(
                 is_there = "has no value" if amount is None else is_there
                 message = f"{part[:-1]} of {name} {is_there}"
                 fix = "write a quantity, such as 2, 500m or 16Gi"
+                if is_extended(name):
+                    fix = "write a whole number, such as 1"
                 share = misspelt.part_of(str(amount)) if name == keys.NVIDIA_GPU else None
                 if share is not None and not is_sharing:
                     fix = f"{share_for(share)} instead, in {dotted(annotations_at)}"

@@ -178,6 +178,7 @@ MISSPELT = {
             *("example.com/gpu-fraction", "pgu-fraction", "gpus-fraction", "GPU_FRACTION"),
             "gpu/fraction",
             *("gpu-fraction.kai.scheduler", "kai.scheduler.gpu-fraction", "kai-gpu-fraction"),
+            *("gpushare", "gpuPercent", "vgpu", "nvidia.com/vgpu-share"),
             *("nvidia.com/gpu", "gpu-share", "gpus", "gpu-part", "kai.scheduler/fraction"),
         ),
         FRACTION,
@@ -417,6 +418,15 @@ def test_devices_are_whole_numbers(name: str) -> None:
     assert lint(pod(resources={"limits": {name: "1000m", "cpu": "0.5"}})) == []
 
 
+@pytest.mark.parametrize("name", ["rdma/hca", "nvidia.com/gpu", "nvidia.com/mig-1g.5gb"])
+@pytest.mark.parametrize("amount", [-1, "two", "1 GPU"])
+def test_what_is_written_instead_is_a_number_of_devices(name: str, amount: Any) -> None:
+    finding = only(pod(resources={"limits": {name: amount}}))
+    assert (finding.code, finding.fix) == ("quantity-refused", "write a whole number, such as 1")
+    finding = only(pod(resources={"limits": {"memory": amount}}))
+    assert finding.fix == "write a quantity, such as 2, 500m or 16Gi"
+
+
 @pytest.mark.parametrize("form", [dict, job, zenml], ids=["Pod", "Job", "ZenML"])
 @pytest.mark.parametrize(
     ("name", "meant"),
@@ -428,6 +438,11 @@ def test_devices_are_whole_numbers(name: str) -> None:
         ("gpu", "nvidia.com/gpu"),
         ("amd.com/gpus", "amd.com/gpu"),
         ("nvidia.com/mig-1g5gb", "nvidia.com/mig-1g.5gb"),
+        ("nvidia.com/mig-3g.20g", "nvidia.com/mig-3g.20gb"),
+        ("nvidia.com/mig-3g-20gb", "nvidia.com/mig-3g.20gb"),
+        ("nvidia.com/MIG-7g.80GB", "nvidia.com/mig-7g.80gb"),
+        ("nvidia.com/mig_2g.10gb", "nvidia.com/mig-2g.10gb"),
+        ("nvidia.com/mig-1g.10gbme", "nvidia.com/mig-1g.10gb.me"),
         ("nvidia.com/gpumem", "the annotation gpu-memory"),
         ("volcano.sh/gpu-memory", "the annotation gpu-memory"),
         ("nvidia.com/gpu-fraction", "the annotation gpu-fraction"),

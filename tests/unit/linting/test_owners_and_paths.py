@@ -223,6 +223,9 @@ def queue(resource: str = "gpu", **amounts: Any) -> dict[str, Any]:
     [
         ("gpu", "4", "write 4, without quotes"),
         ("gpu", "0.5", "write 0.5, without quotes"),
+        ("gpu", "500m", "write 0.5, without quotes"),
+        ("gpu", "4Gi", "write 4, without quotes: the unit is GPUs"),
+        ("gpu", "16G", "write 16, without quotes: the unit is GPUs"),
         ("gpu", "unlimited", "write -1, without quotes, for no limit"),
         ("gpu", "-1", "write -1, without quotes"),
         ("cpu", "8", "write 8000, without quotes: the unit is thousandths of a core"),
