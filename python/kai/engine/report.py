@@ -23,7 +23,7 @@ def title(plan: Answer) -> str:
 
 
 def summary(plan: Answer) -> str:
-    """ "4 pods bound, 1 evicted; 2 of 5 pod groups wait"."""
+    """ "4 pods bound, 1 evicted; 2 of 5 pod groups wait; 1 object left out"."""
     kinds = plan.situation.counts
     done = [
         f"{text.number(kinds[kind]) if index else text.count(kinds[kind], 'pod')} {_VERBS[kind]}"
@@ -33,7 +33,8 @@ def summary(plan: Answer) -> str:
     total = text.count(groups, "pod group")
     verb = "waits" if waiting == 1 else "wait"
     wait = f"{text.number(waiting)} of {total} {verb}" if waiting else f"none of {total} waits"
-    return f"{', '.join(done) or 'nothing to do'}; {wait if groups else 'no pod groups'}"
+    left_out = f"; {text.count(len(plan.rejected), 'object')} left out" if plan.rejected else ""
+    return f"{', '.join(done) or 'nothing to do'}; {wait if groups else 'no pod groups'}{left_out}"
 
 
 def tables_of(plan: Answer) -> list[Table]:

@@ -131,6 +131,7 @@ def test_left_out_objects_are_shown(run: Run, written: Any) -> None:
     )
     done = run("plan", path)
     assert done.status == 0
+    assert "no pod groups; 1 object left out" in " ".join(done.out.split("\n\n")[0].split())
     assert "Left out" in done.out
     assert "Job default/j" in done.out
     assert json.loads(run("plan", path, "--json").out)["rejected"] == [
