@@ -115,7 +115,7 @@ class ServerTime:
             return 0.0
         if self._rival is not None:
             return self._rival.middle - self._offset
-        return 0.0 if self._own is None else self._offset - self._own
+        return 0.0 if self._own is None else self._own - self._offset
 
     def at(self, now: float) -> float | None:
         """Seconds since 1970; None before the first Date."""

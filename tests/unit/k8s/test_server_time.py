@@ -170,6 +170,7 @@ def test_servers_that_all_differ_cause_no_step(world: World) -> None:
 def test_the_first_answer_is_wrong(world: World, off: float) -> None:
     world.answer(off)
     assert not world.is_trusted
+    assert world.time.difference() == pytest.approx(-off, abs=RESOLUTION), "of the own clock"
     assert world.may_end() <= world.now
     world.passes(5)
     world.answer(0.0)
@@ -188,6 +189,7 @@ def test_the_own_clock_is_wrong(own_off: float) -> None:
     world.answers(0.0, seconds=60)
     assert world.is_right(), "time stamps are right from the start"
     assert not world.is_trusted
+    assert world.time.difference() == pytest.approx(own_off, abs=RESOLUTION)
     assert world.may_end() <= NOON + RESOLUTION
     world.answer()
     assert world.is_trusted
