@@ -27,7 +27,10 @@ def name_refusals(manifest: Mapping[str, Any]) -> Iterator[Finding]:
     problem_of, most = (
         (problem_of_label, LONGEST_LABEL) if is_label else (problem_of_name, LONGEST_NAME)
     )
-    if given and (problem := problem_of(whole)):
+    problem = problem_of(whole) if given else ""
+    if name and not problem and len(name) > (longest := _LONGEST.get(kind, most)):
+        most, problem = longest, f"has {len(name)} characters, more than {longest}"
+    if problem:
         shown = problem.replace(f'"{whole}"', f'"{given}"')
         fix = f"write a name of up to {most} characters, such as train-1"
         yield refusal("name-refused", ("metadata", member), shown, fix)
@@ -39,6 +42,9 @@ def name_refusals(manifest: Mapping[str, Any]) -> Iterator[Finding]:
 
 _WITHOUT_DOTS = ("Namespace", "StatefulSet")
 """Kinds with names that are a part of other names, such as those of hosts."""
+_LONGEST = {"Job": LONGEST_LABEL, "CronJob": 52}
+"""Kinds with names that become a label of their pods; a CronJob adds the time to its own. Names
+that the API server generates are cut."""
 
 
 def without_name(manifest: Mapping[str, Any]) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from kai.admission import answers
 from kai.admission.finding import Finding, Path, error, refusal, warning
 from kai.admission.shape import no_text
 from kai.api import quantities, rules
+from kai.api.names import LONGEST_LABEL
 from kai.api.numerals import numeral, rounded
 from kai.api.reading import at, mapping
 
@@ -133,8 +134,17 @@ def _number(value: object, resource: str = "") -> str:
 
 
 def doubts(queue: Mapping[str, Any]) -> Iterator[Finding]:
-    """Amounts of a valid Queue that cannot be meant: below 0, or a quota above the limit, which
-    our webhook refuses."""
+    """A name that no pod can give, and amounts of a valid Queue that cannot be meant: below 0, or a
+    quota above the limit, which our webhook refuses."""
+    name = at(queue, "metadata", "name")
+    if isinstance(name, str) and len(name) > LONGEST_LABEL:
+        yield warning(
+            "queue-name",
+            ("metadata", "name"),
+            f"has {len(name)} characters; pods name their queue by a label, which has at most"
+            f" {LONGEST_LABEL}",
+            f"write a name of up to {LONGEST_LABEL} characters",
+        )
     for resource in RESOURCES:
         block = mapping(at(queue, "spec", "resources", resource))
         where: Path = ("spec", "resources", resource)

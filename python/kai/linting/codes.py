@@ -130,6 +130,7 @@ CODES = {
     "queue-cycle": "a Queue is its own ancestor",
     "queue-parent-unknown": "a Queue's parent does not exist; an error if all queues are given",
     "queue-without-resources": "a Queue has no spec.resources: KAI's webhook refuses it",
+    "queue-name": "the name of a Queue is too long for the label by which pods name it",
     "queue-quantity": "an amount of a Queue is not a number, or is below 0",
     "queue-unit": (
         "an amount of a Queue is in another unit: CPUs are thousandths of a core, memory is MB"

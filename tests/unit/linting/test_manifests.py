@@ -317,11 +317,40 @@ def test_a_name_that_the_api_server_refuses(kind: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a", "train-1", "gpu.node-1.example", "0", "n" * 253])
-@pytest.mark.parametrize("kind", KINDS_BY_VERSION)
+@pytest.mark.parametrize("kind", [each for each in KINDS_BY_VERSION if each != "Job"])
 def test_a_name_that_the_api_server_accepts(kind: str, name: str) -> None:
     manifest = named(kind, name=name)
     assert not [each for each in lint(manifest) if each.refused]
     assert kai.load(json.dumps(manifest).encode()).rejected == ()
+
+
+@pytest.mark.parametrize(("kind", "most"), [("Job", 63), ("CronJob", 52)])
+def test_a_name_that_pods_have_as_a_label_is_short(kind: str, most: int) -> None:
+    """A CronJob's name gets the number of its Job."""
+    for name in ("n" * most, f"{'n' * (most - 2)}.n"):
+        assert not [each for each in lint(periodic(kind, name=name)) if each.refused]
+    manifest = periodic(kind, name="n" * (most + 1))
+    [finding] = [each for each in lint(manifest) if each.refused]
+    assert finding.message == f"has {most + 1} characters, more than {most}"
+    assert finding.fix == f"write a name of up to {most} characters, such as train-1"
+    [left_out] = kai.load(json.dumps(manifest).encode()).rejected
+    assert left_out.message.startswith(finding.message)
+    # The API server cuts it.
+    assert not [each for each in lint(periodic(kind, generateName="n" * 90)) if each.refused]
+
+
+def periodic(kind: str, **metadata: str) -> dict[str, Any]:
+    made = named("Job", **metadata)
+    if kind == "CronJob":
+        made |= {"kind": kind, "spec": {"schedule": "0 * * * *", "jobTemplate": made.pop("spec")}}
+        made["spec"]["jobTemplate"] = {"spec": made["spec"]["jobTemplate"]}
+    return made
+
+
+@pytest.mark.parametrize("name", ["q" * 64, "team.a", "q" * 63])
+def test_a_queue_has_a_name_that_fits_in_a_label(name: str) -> None:
+    found = [(each.code, each.severity) for each in lint(named("Queue", name=name))]
+    assert found == ([("queue-name", "warning")] if len(name) > 63 else [])
 
 
 def test_the_start_of_a_generated_name_and_the_namespace_are_checked() -> None:
