@@ -390,8 +390,8 @@ def _is_same(one: Facts, other: Facts) -> bool:
 def _no_node_has(unmet: Facts) -> str:
     there = [each["value"] for each in unmet["there"]]
     wanted = _wanted(unmet)
-    if unmet["operator"] in ("NotIn", "DoesNotExist"):
-        return f"every node has {wanted}"
+    if unmet["operator"] in _EXCLUDING:
+        return f"every node has {wanted}{_EXCLUDED}"
     if not there or unmet["operator"] not in ("In", "Exists"):
         return f"no node has {wanted}"
     close = [each for value in unmet["values"] for each in near(value, there)]
@@ -477,9 +477,14 @@ def _small(resource: str, requested: float, largest: float) -> str:
     return f"with {fewer} than {amount(resource, requested)}"
 
 
+_EXCLUDING = ("NotIn", "DoesNotExist")
+_EXCLUDED = ", which its node affinity excludes"
+
+
 def _requirement(unmet: Facts) -> str:
-    has = "with" if unmet["operator"] in ("NotIn", "DoesNotExist") else "without"
-    return f"{has} {_wanted(unmet)}"
+    if unmet["operator"] in _EXCLUDING:
+        return f"with {_wanted(unmet)}{_EXCLUDED}"
+    return f"without {_wanted(unmet)}"
 
 
 def _wanted(unmet: Facts) -> str:

@@ -56,6 +56,29 @@ def test_values_that_are_not_near_are_listed() -> None:
     ]
 
 
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "free", "of_one"),
+    [
+        ("NotIn", ["a"], {"pool": "c"}, "with pool=a, which its node affinity excludes"),
+        ("DoesNotExist", [], {}, "with the label pool, which its node affinity excludes"),
+        ("Gt", ["8"], {"pool": "9"}, "without pool above 8"),
+    ],
+)
+def test_a_node_that_the_node_affinity_excludes(
+    operator: str, values: list[str], free: dict[str, str], of_one: str
+) -> None:
+    """The other node has no free GPU."""
+    expression = {"key": "pool", "operator": operator, "values": values}
+    terms = [{"matchExpressions": [expression]}]
+    spec = {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}}
+    cluster = full(labels={"pool": "7" if operator == "Gt" else "a"})
+    cluster.node("n2", gpus=1, labels=free).running("q/y", gpus=1, node="n2", priority="build")
+    assert f"node n1 {of_one}" in " ".join(why(cluster.pending("q/p", gpus=1, pod_spec=spec)))
+
+
 def test_taints_cordons_and_states_have_their_names() -> None:
     """Nodes may lose them: nothing is never."""
     cluster = (
@@ -190,9 +213,9 @@ def test_a_gang_that_is_too_large_hides_no_limit() -> None:
 @pytest.mark.parametrize(
     ("operator", "values", "sentence"),
     [
-        ("NotIn", ["a"], "every node has zone=a."),
-        ("NotIn", ["a", "c"], "every node has zone=a or c."),
-        ("DoesNotExist", [], "every node has the label zone."),
+        ("NotIn", ["a"], "every node has zone=a, which its node affinity excludes."),
+        ("NotIn", ["a", "c"], "every node has zone=a or c, which its node affinity excludes."),
+        ("DoesNotExist", [], "every node has the label zone, which its node affinity excludes."),
         ("Gt", ["5"], "no node has zone above 5."),
         ("In", ["x", "y"], "no node has zone=x or y; there is a (1)."),
         ("In", list("uvwxy"), "no node has zone=u, v, w or 2 others; there is a (1)."),
