@@ -23,7 +23,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -167,11 +167,14 @@ class Cluster:
             cluster._tree, cluster._data = None, _Text(snapshot)
             core = cluster._core_cluster()
             own_now, own_memory = core.now, core.memory_json
-            cluster._text_has_context = bool(own_now or own_memory)
+            left_out = _parse(snapshot).get(_LEFT_OUT) if _LEFT_OUT.encode() in snapshot else None
+            cluster._text_has_context = bool(own_now or own_memory or left_out)
         else:
             cluster._tree = _parse(_dump(snapshot))
+            left_out = cluster._tree.pop(_LEFT_OUT, None)
             own_now = cluster._tree.pop(_NOW, "")
             own_memory = cluster._tree.pop(_MEMORY, None) and _dump(snapshot[_MEMORY]).decode()
+        cluster._add_left_out(left_out)
         cluster._memory = memory or own_memory or None
         if now is None and own_now:
             with naming("the snapshot's now"):
@@ -229,21 +232,23 @@ class Cluster:
         return _unpickled, (data, {member: getattr(self, member) for member in _BESIDE_OBJECTS})
 
     def to_snapshot(self) -> dict[str, Any]:
-        """The content of a snapshot.json, as a copy, with the cluster's time and memory."""
-        return {**_parse(self._snapshot_bytes()), **self._context()}
+        """The content of a snapshot.json, as a copy, with the cluster's time and memory, and with
+        what the reader of manifests left out."""
+        return self._with_context(self._snapshot_bytes(), self._context())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a snapshot: a .json file, or, for a name ending in .zip, the archive that KAI
         writes.
 
-        It includes the time of the cluster (`now`) and the memory of a scheduler, if the cluster
-        was read from a snapshot with one: the loaded cluster has the same plan.
+        It includes the time of the cluster (`now`), the memory of a scheduler, if the cluster was
+        read from a snapshot with one, and the objects of manifests that were left out, with the
+        warnings about the others: the loaded cluster has the same plan.
         """
         context = self._context()
         memory = context.pop(_MEMORY, None) if os.fspath(path).endswith(".zip") else None
         data = self._snapshot_bytes()
         if self._text_has_context:
-            data = _dump({**_parse(data), **context})
+            data = _dump(self._with_context(data, context))
         elif context:
             data = b"%s,%s" % (data.rstrip()[:-1], _dump(context)[1:])
         if os.fspath(path).endswith(".zip"):
@@ -255,12 +260,37 @@ class Cluster:
     def _context(self) -> dict[str, Any]:
         """The members of a snapshot that plans depend on besides objects and configuration."""
         now = {} if self._now_ns is None else {_NOW: times.to_text(self._now_ns)}
+        found: dict[str, Any] = dict(now)
+        if self._reader_rejected or self._reader_warnings:
+            objects = [asdict(each) for each in self._reader_rejected]
+            found[_LEFT_OUT] = {"objects": objects, "warnings": [*self._reader_warnings]}
         if self._memory is None:
-            return now
+            return found
         try:
-            return {**now, _MEMORY: {**json.loads(self._memory), **now}}
+            return {**found, _MEMORY: {**json.loads(self._memory), **now}}
         except (TypeError, ValueError):
             raise InvalidInputError("the memory of the cluster is not a JSON object") from None
+
+    @staticmethod
+    def _with_context(data: bytes, context: Mapping[str, Any]) -> dict[str, Any]:
+        """The parsed bytes with this context in place of their own."""
+        tree: dict[str, Any] = _parse(data)
+        tree.pop(_LEFT_OUT, None)
+        return {**tree, **context}
+
+    def _add_left_out(self, left_out: Any) -> None:
+        """Takes over what a saved cluster had left out."""
+        if left_out is None:
+            return
+        try:
+            objects = [Rejected(**each) for each in left_out.get("objects", ())]
+            warnings = list(left_out.get("warnings", ()))
+        except (AttributeError, TypeError):
+            objects, warnings = [], [None]
+        texts = (*warnings, *(text for each in objects for text in astuple(each)))
+        if not all(isinstance(each, str) for each in texts):
+            raise InvalidInputError(f"the snapshot's {_LEFT_OUT}: is not as kai writes it")
+        self._reject(objects)._warn(warnings)
 
     # ---- what it is ------------------------------------------------------------------------------
 
@@ -1454,7 +1484,7 @@ _BESIDE_OBJECTS = (
     *("_reader_rejected", "_reader_warnings", "_without_pods"),
 )
 """The members of a cluster that copies and pickles take over beside its objects."""
-_NOW, _MEMORY = "now", "memory"  # members that we add to KAI's snapshot
+_NOW, _MEMORY, _LEFT_OUT = "now", "memory", "leftOut"  # members that we add to KAI's snapshot
 _GROUP = keys.POD_GROUP_ANNOTATION
 _EXTENDED_CLAIM = ("status", "extendedResourceClaimStatus", "resourceClaimName")
 _REMOVABLE = ("PodGroup", "Pod", "Node", "Queue")

@@ -87,6 +87,41 @@ def test_a_plan_is_the_same_after_there_and_back(tmp_path: Path, way: str) -> No
         assert decided(cluster) == planned
 
 
+MISTAKES = b"""
+{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "half"},
+ "spec": {"schedulerName": "kai-scheduler",
+          "containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "0.5"}}}]}}
+---
+{"kind": "Pod", "apiVersion": "v1",
+ "metadata": {"name": "typo", "annotations": {"gpu_fraction": "0.5"}},
+ "spec": {"schedulerName": "kai-scheduler", "containers": [{"name": "main"}]}}
+"""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_manifests_left_out_is_still_left_out_after_there_and_back(
+    tmp_path: Path, way: str
+) -> None:
+    cluster = kai.load(MISTAKES, now="2026-01-01T00:00:00Z")
+    planned = decided(cluster)
+    [left_out] = cluster.rejected
+    assert left_out.name == "default/half"
+    assert any("gpu_fraction" in each for each in planned["warnings"])  # type: ignore[attr-defined]
+    for _ in range(2):
+        cluster = WAYS[way](cluster, tmp_path)
+        assert decided(cluster) == planned
+    valid = {"kind": "Pod", "metadata": {"name": "half", "namespace": "default"}, "spec": {}}
+    assert WAYS[way](cluster.upsert(valid), tmp_path).rejected == ()
+
+
+@pytest.mark.parametrize("left_out", [5, {"objects": 5}, {"objects": [5]}, {"warnings": [5]}])
+def test_what_is_no_list_of_left_out_objects_is_one_sentence(left_out: Any) -> None:
+    snapshot = {"rawObjects": {}, "leftOut": left_out}
+    for given in (snapshot, json.dumps(snapshot).encode()):
+        with pytest.raises(kai.InvalidInputError, match=r"the snapshot's leftOut: "):
+            kai.Cluster.from_snapshot(given)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_later_time_replaces_the_saved_one(tmp_path: Path, way: str) -> None:
     cluster = WAYS["json"](protected(), tmp_path)
