@@ -513,8 +513,8 @@ OF_REFUSALS = {
     "pod_slots": "full of pods",
     "gpu_memory": "whose GPUs have too little memory",
     "gpu_memory_unknown": "whose GPU memory is unknown",
-    "not_gpu_worker": "that are not for pods with GPUs",
-    "not_cpu_worker": "that are not for pods without GPUs",
+    "not_gpu_worker": "not for pods with GPUs",
+    "not_cpu_worker": "not for pods without GPUs",
     "host_ports": "whose ports are in use",
     "volumes": "that cannot access its volumes",
     "volume_count": "with too many volumes",
@@ -524,7 +524,7 @@ OF_REFUSALS = {
     "mig_strategy_mixed": "with MIG strategy mixed",
     "mig_strategy_single": "with MIG strategy single",
     "no_mig": "without MIG slices",
-    "shared_gpus_on_dra_node": "that provide GPUs only through claims",
+    "shared_gpus_on_dra_node": "with GPUs for claims only, so the pod needs a ResourceClaim",
     "gpus_only_for_claims": (
         "whose GPUs are devices of claims, so the pod needs a ResourceClaim, or a DeviceClass with "
         "extendedResourceName"

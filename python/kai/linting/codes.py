@@ -24,8 +24,8 @@ CODES = {
         "0 counts, too"
     ),
     "gpus-in-claims-only": (
-        "a pod requests GPUs of a device plugin, and the given nodes have GPUs only as devices of "
-        "claims (DRA)"
+        "a pod requests GPUs of a device plugin, or a part of one, and the given nodes have GPUs "
+        "only as devices of claims (DRA)"
     ),
     "container-missing": "gpu-fraction-container-name names a container that does not exist",
     "container-not-named": (

@@ -1,5 +1,5 @@
 """Compares pods with the given nodes: the node of a pod is among them, and some node can serve a
-request for GPUs of a device plugin."""
+request for GPUs of a device plugin, or for a part of one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from kai.admission.finding import Finding, warning
 from kai.admission.pods import Pod
+from kai.admission.shape import SHARES
 from kai.api import keys
 from kai.api.nearest import did_you_mean
 from kai.api.reading import at, mapping, node_of, text
@@ -56,8 +57,19 @@ class Devices:
             )
 
     def check(self, pod: Pod) -> Iterator[Finding]:
+        """A request for GPUs that none of the given nodes has in this form."""
         if not self.claims_only:
             return
+        for key in SHARES:
+            if key in pod.annotations:
+                yield warning(
+                    "gpus-in-claims-only",
+                    pod.place_of("annotations", key),
+                    f"{key} is a part of a GPU of a device plugin, and the given nodes have GPUs"
+                    " only as devices of claims: the pod waits",
+                    "use a ResourceClaim; several pods can share one",
+                )
+                return
         for container in (*pod.init_containers, *pod.containers):
             for part in ("limits", "requests"):
                 asked = mapping(at(container.fields, "resources", part))

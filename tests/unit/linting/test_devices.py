@@ -1,10 +1,12 @@
 """Requests for GPUs of a device plugin, beside nodes that have GPUs for claims only."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import kai
 from kai.cli import main
 from kai.linting import lint
 
@@ -43,6 +45,21 @@ def codes(*objects: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize("part", ["limits", "requests"])
 def test_no_given_node_takes_the_pod(resource: str, part: str) -> None:
     assert codes(node(), device_slice(), device_class(), pod(resource, part)) == [CODE]
+
+
+@pytest.mark.parametrize("key", ["gpu-fraction", "gpu-memory"])
+@pytest.mark.parametrize("provided", [None, "nvidia.com/gpu"])
+def test_no_given_node_takes_a_part_of_a_gpu(key: str, provided: str | None) -> None:
+    half = pod("cpu")
+    half["metadata"]["labels"]["kai.scheduler/queue"] = "default-queue"
+    half["metadata"]["annotations"] = {key: "0.5" if key == "gpu-fraction" else "4000"}
+    given = [node(), device_slice(), device_class(provided), half]
+    [finding] = lint(given)
+    assert (finding.code, finding.path) == (CODE, f"metadata.annotations[{key}]")
+    plan = kai.Scheduler().plan(kai.load(json.dumps(given).encode()))
+    assert plan.decisions == ()
+    sentence = "node n with GPUs for claims only, so the pod needs a ResourceClaim"
+    assert sentence in plan.why("default/pg-p")
 
 
 def test_a_device_class_that_provides_the_resource_is_enough() -> None:
