@@ -29,11 +29,11 @@ class GroupFacts:
     """The facts about a pod group and about the decisions on it.
 
     `least`: pods that must start together. `pods` and `waiting`: requested GPUs of all its pods (0
-    for those that have ended), and of those that waited when the cycle began. `sharer`: the first of these that requests GPU
-    fractions: the number of devices, and the fraction of each, or MiB. `placed`: pods that were on
-    a node and keep a place. `running`, `bound` and `promised`: numbers of pods by node. `evicted`:
-    pods that are evicted; `causes`: action, for which group, how many; `lost`: those of them
-    without a promise. `moves`: all promises are for evicted pods.
+    for those that have ended), and of those that waited when the cycle began. `sharer`: the first
+    of these that requests GPU fractions: the number of devices, and the fraction of each, or MiB.
+    `placed`: pods that were on a node and keep a place. `running`, `bound` and `promised`: numbers
+    of pods by node. `evicted`: pods that are evicted; `causes`: action, for which group, how many;
+    `lost`: those of them without a promise. `moves`: all promises are for evicted pods.
     """
 
     least: int
