@@ -22,6 +22,7 @@ COMMANDS = {
     "config": "Show the configuration in effect, with every default.",
     "demo": "Plan a small built-in cluster; needs no cluster and no file.",
     "explain": "Explain what one pod of a live cluster waits for.",
+    "gpus": "Show who uses how much of a share of a GPU, under the guard.",
     "groups": "Show the waiting pod groups in scheduling order, and why.",
     "install": "Print the manifests that install kai: CRDs, RBAC, programs.",
     "lint": "Find settings that KAI would refuse or ignore.",

@@ -1,0 +1,158 @@
+"""``kai gpus``: the shares of GPUs that the guard holds, and who uses them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kai.api import keys
+from kai.cli.output import Answer, Answers, output_options
+from kai.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from kai.engine.text import Table
+    from kai.runtime.guarded import GuardedDevice
+
+_COLUMNS = (
+    "file", "device", "limit", "total", "used", "peak", "refusals",
+    "pid", "process", "process_used", "process_peak",
+)  # fmt: skip
+
+
+@click.command(
+    "gpus",
+    epilog="""\b
+Examples:
+  kai gpus                                  in a container with a guarded share
+  kai gpus /run/kai/pods/*/region           on a node, for several pods
+  kai gpus --json | jq '.devices[].refusals'
+\b
+Two processes that share half of a GPU:
+  device                 share  in use      peak  refused  processes
+  GPU-8216274a (80 GiB)  40 GiB  31.2 GiB  40 GiB       12          2
+\b
+    pid  process   in use      peak
+     17  python    30.7 GiB  39.5 GiB
+     93  python   512 MiB   512 MiB
+""",
+)
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
+@output_options
+def command(files: tuple[Path, ...], form: str) -> None:
+    """Show the memory of each guarded share: limit, use, peak, refused requests.
+
+    The guard (libkaiguard.so) keeps a pod to its share of a GPU's memory. It counts
+    in a file of the pod; FILE is that file, else KAI_GUARD_REGION of this container.
+    """
+    from kai.runtime.guarded import NotGuarded, guarded
+
+    given = os.environ.get(keys.GUARD_REGION_ENV)
+    paths = files or ((Path(given),) if given else ())
+    if not paths:
+        raise InvalidInputError(
+            f"the guard does not run here: {keys.GUARD_REGION_ENV} is not set; on a node, give the "
+            "files of pods"
+        )
+    answers = Answers(form)
+    for path in paths:
+        try:
+            devices = guarded(path) or ()
+        except NotGuarded as error:
+            raise InvalidInputError(str(error)) from None
+        answers.write(_answer(path, devices))
+
+
+def _answer(path: Path, devices: tuple[GuardedDevice, ...]) -> Answer:
+    def data() -> dict[str, Any]:
+        from dataclasses import asdict
+
+        return {"file": str(path), "devices": [asdict(each) for each in devices]}
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for each in devices:
+            row = {
+                "file": str(path),
+                "device": each.uuid,
+                "limit": "" if each.limit is None else each.limit,
+                "total": each.total,
+                "used": each.used,
+                "peak": each.peak,
+                "refusals": each.refusals,
+            }
+            none = {"pid": "", "process": "", "process_used": "", "process_peak": ""}
+            processes = [
+                {
+                    "pid": process.pid,
+                    "process": process.name,
+                    "process_used": process.used,
+                    "process_peak": process.peak,
+                }
+                for process in each.processes
+            ]
+            for process in processes or [none]:
+                yield row | process
+
+    def heading() -> str:
+        from kai.engine import text
+
+        if not devices:
+            return f"{path}: no process has used a GPU yet"
+        return f"{path}: {text.count(len(devices), 'GPU')}"
+
+    return Answer(
+        heading=heading,
+        tables=lambda: _tables(devices),
+        data=data,
+        rows=rows,
+        columns=_COLUMNS,
+    )
+
+
+def _tables(devices: tuple[GuardedDevice, ...]) -> Iterator[Table]:
+    from kai.engine.text import Table, number
+
+    if devices:
+        yield Table(
+            "",
+            ("device", "share", "in use", "peak", "refused", "processes"),
+            [
+                (
+                    f"{each.uuid[:12]} ({_size(each.total)})",
+                    "no limit" if each.limit is None else _size(each.limit),
+                    _size(each.used),
+                    _size(each.peak),
+                    number(each.refusals),
+                    str(len(each.processes)),
+                )
+                for each in devices
+            ],
+            right=frozenset({1, 2, 3, 4, 5}),
+        )
+    for each in devices:
+        if each.processes:
+            yield Table(
+                each.uuid,
+                ("pid", "process", "in use", "peak"),
+                [
+                    (str(process.pid), process.name, _size(process.used), _size(process.peak))
+                    for process in sorted(each.processes, key=lambda one: (-one.used, one.pid))
+                ],
+                right=frozenset({0, 2, 3}),
+            )
+
+
+def _size(size: int) -> str:
+    """
+    >>> [_size(each) for each in (0, 700, 500 << 20, 3 << 29)]
+    ['0', '700 bytes', '500 MiB', '1.5 GiB']
+    """
+    if size == 0:
+        return "0"
+    for unit, least in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= least:
+            return f"{size / least:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{size} bytes"
