@@ -12,6 +12,17 @@ in this process unless you request it: such a process can no longer fork workers
 """
 
 from kai.runtime.detect import Detected, Evidence, detect
+from kai.runtime.guarded import GuardedDevice, GuardedProcess, NotGuarded, guarded
 from kai.runtime.limit import Limit, limit
 
-__all__ = ["Detected", "Evidence", "Limit", "detect", "limit"]
+__all__ = [
+    "Detected",
+    "Evidence",
+    "GuardedDevice",
+    "GuardedProcess",
+    "Limit",
+    "NotGuarded",
+    "detect",
+    "guarded",
+    "limit",
+]
