@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kai.runtime import driver, variables
+from kai.runtime.guarded import NotGuarded, guarded
 
 CDI_DIRECTORY = "/etc/cdi"
 _FRAMEWORKS = {
@@ -42,8 +43,8 @@ class Detected:
 
     device_count: from the first proof; None without one. visible: names of the devices of the
     container; None if unknown. portion: the part of each device, as KAI has set it.
-    memory_limit_mib: the enforced limit on device 0, by HAMi-core or MPS. shared: other pods use
-    the devices, too. variables: the relevant variables that are set.
+    memory_limit_mib: the enforced limit on device 0, by the guard, HAMi-core or MPS. shared: other
+    pods use the devices, too. variables: the relevant variables that are set.
     """
 
     available: bool
@@ -105,6 +106,10 @@ def detect(
         counts += [count] if seen.says_gpu else []
     available = any(each.says_gpu and each.proof for each in evidence)
     limit = variables.hami_limit_mib(given, 0) or variables.mps_limit_mib(given, 0)
+    if variables.GUARD_REGION in given:
+        evidence.append(_of_guard(given))
+        # CUDA reports the share.
+        limit = memory[0] if variables.has_guard(given) and memory else limit
     portion = variables.portion(given)
     return Detected(
         available=available,
@@ -132,6 +137,25 @@ def _of_variables(environ: Mapping[str, str]) -> list[Evidence]:
         for name, value in found:
             evidence.append(Evidence(name, bool(variables.devices(value)), False, repr(value)))
     return evidence
+
+
+def _of_guard(environ: Mapping[str, str]) -> Evidence:
+    """The guard is loaded by name, and its file is made when a process first uses a GPU."""
+    name = "guard"
+    if not variables.has_guard(environ):
+        missing = f"{variables.PRELOAD} does not name libkaiguard.so"
+        return Evidence(name, False, False, f"not in force: {missing}")
+    try:
+        devices = guarded(environ=environ) or ()
+    except NotGuarded as error:
+        # Before the first process of the pod uses a GPU there is no file.
+        return Evidence(name, False, False, f"in force; no figures yet ({error})")
+    shares = ", ".join(
+        f"{each.uuid}: {'no limit' if each.limit is None else f'{each.limit >> 20} MiB'}, "
+        f"{each.used >> 20} MiB in use"
+        for each in devices
+    )
+    return Evidence(name, False, False, f"in force; {shares or 'no process has used a GPU yet'}")
 
 
 def _of_cdi(directory: str) -> Evidence:

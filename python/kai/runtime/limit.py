@@ -37,7 +37,7 @@ class Limit:
     """
 
     applied: tuple[str, ...]
-    isolation: str  # none, hamicore or mps
+    isolation: str  # none, guard, hamicore or mps
     portion: float | None
     fractions: tuple[float, ...]
     budgets_mib: tuple[int, ...]
@@ -121,6 +121,8 @@ def limit(
 
 def _isolation(environ: Mapping[str, str]) -> tuple[str, float | None]:
     portion = variables.portion(environ)
+    if variables.has_guard(environ):
+        return "guard", portion
     if variables.has_hami_limit(environ):
         return "hamicore", portion
     if variables.mps_limit_mib(environ, 0) is not None:
@@ -139,7 +141,7 @@ def _devices(
 ) -> list[_Device]:
     devices = []
     for ordinal, total in enumerate(totals):
-        if isolation == "hamicore":
+        if isolation in ("guard", "hamicore"):
             budget = total  # CUDA already reports the share: do not scale twice (spec 7 W2)
         elif isolation == "mps":
             # MPS limits each process separately; it may also report less memory.

@@ -17,6 +17,9 @@ SELECTED = ("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
 PORTION = (keys.GPU_PORTION_ENV, keys.LEGACY_GPU_PORTION_ENV)
 HAMI_LIMIT = keys.GPU_MEMORY_LIMIT_ENV
 HAMI_SM_LIMIT = "CUDA_DEVICE_SM_LIMIT"
+GUARD_REGION = keys.GUARD_REGION_ENV
+GUARD_LIMIT = "KAI_GUARD_LIMIT"
+PRELOAD = "LD_PRELOAD"
 MPS_LIMIT = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
 MPS_PIPE = "CUDA_MPS_PIPE_DIRECTORY"
 MPS_THREADS = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
@@ -28,6 +31,9 @@ SHOWN = (
     *PORTION,
     HAMI_LIMIT,
     HAMI_SM_LIMIT,
+    GUARD_REGION,
+    GUARD_LIMIT,
+    PRELOAD,
     MPS_LIMIT,
     MPS_PIPE,
     MPS_THREADS,
@@ -96,6 +102,11 @@ def has_hami_limit(environ: Mapping[str, str]) -> bool:
         for name, value in environ.items()
         if name == HAMI_LIMIT or name.startswith(f"{HAMI_LIMIT}_")
     )
+
+
+def has_guard(environ: Mapping[str, str]) -> bool:
+    """Whether processes with these variables count what they allocate (docs/internals/guard.md)."""
+    return bool(environ.get(GUARD_REGION)) and "libkaiguard.so" in environ.get(PRELOAD, "")
 
 
 def mps_limit_mib(environ: Mapping[str, str], device: int) -> int | None:
