@@ -8,9 +8,11 @@ find_package(Python 3.10 COMPONENTS Interpreter)
 set(kai_cuda_places "$ENV{CUDA_HOME}/include" /usr/local/cuda/include)
 if(Python_Interpreter_FOUND)
   execute_process(
-    COMMAND "${Python_EXECUTABLE}" -c "import sysconfig; print(sysconfig.get_path('purelib'))"
+    COMMAND "${Python_EXECUTABLE}" -c "import importlib.util as find
+found = find.find_spec('nvidia')
+print(';'.join(f'{each}/cu13/include' for each in (found.submodule_search_locations if found else ())))"
     OUTPUT_VARIABLE kai_packages OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  list(APPEND kai_cuda_places "${kai_packages}/nvidia/cu13/include")
+  list(APPEND kai_cuda_places ${kai_packages})
 endif()
 # tools/setup.sh writes it after it has installed packages: then Ninja looks for the headers again.
 set(kai_stamp "${PROJECT_SOURCE_DIR}/.venv/stamp")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILT = Path(os.environ.get("KAI_GUARD_BUILD", ROOT / "build/release"))
-LIBRARY = BUILT / "guard/libkaiguard.so"
+LIBRARY = ROOT / "python/kai/runtime/libkaiguard.so"
 STUBS = BUILT / "guard/stub"
 GUARD = ROOT / "guard"
 

@@ -45,6 +45,9 @@ libraries = [path.name for path in installed if path.parent.name == "kai_sched.l
 without = [name for name in libraries if not name.startswith(known)]
 assert not without, f"these libraries in the wheel have no text in licenses/: {without}"
 PYTHON
+mkdir files
+venv/bin/kai run guard-files files >/dev/null
+LD_PRELOAD=$PWD/files/libkaiguard.so venv/bin/python -c "print('the guard loads')" >/dev/null
 venv/bin/python -m kai demo
 venv/bin/kai demo >/dev/null
 crds=$(venv/bin/kai install --crds-only | grep -c '^kind: CustomResourceDefinition$')

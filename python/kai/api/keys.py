@@ -142,6 +142,7 @@ LEGACY_VISIBLE_DEVICES_ENV = "RUNAI-VISIBLE-DEVICES"  # before KAI 0.7.4
 GPU_PORTION_ENV = "GPU_PORTION"
 LEGACY_GPU_PORTION_ENV = "RUNAI_NUM_OF_GPUS"
 GPU_MEMORY_LIMIT_ENV = "CUDA_DEVICE_MEMORY_LIMIT"  # read by HAMi-core
+GUARD_ANNOTATION = "kai.scheduler/gpu-guard"  # "false": the pod's share is no limit
 GUARD_REGION_ENV = "KAI_GUARD_REGION"  # the file in which the pod's processes count (guard/)
 CONFORMANCE_ENV = "KAI_CONFORMANCE"
 """The folder from which `kai verify` reads the recorded cases instead of its own copy."""

@@ -30,7 +30,9 @@ configurations, and keeps the certificates in a Secret. All replicas answer.
 
 KINDS = tuple(dict.fromkeys(each.kind for each in webhooks.WEBHOOKS))
 DAY_S = 24 * 3600.0
-OF_RULES = ("scheduler", "sharing", "hami", "blocks_devices", "runtime_class", "as_kai")
+OF_RULES = (
+    "scheduler", "sharing", "hami", "guard_image", "blocks_devices", "runtime_class", "as_kai",
+)  # fmt: skip
 
 
 def policies(_: click.Context, option: click.Parameter, text: str | None) -> dict[str, str]:

@@ -34,6 +34,12 @@ review_options = added(
         default="nvidia",
         help='Runtime class of pods with a part of a GPU that name none; "": none.',
     ),
+    with_default(
+        "--guard-image",
+        metavar="IMAGE",
+        default="",
+        help="Keep pods to their share of a GPU's memory, by the guard in this image of kai [off].",
+    ),
     flag(
         "--block-nvidia-visible-devices",
         "blocks_devices",
@@ -65,7 +71,7 @@ trial_options = added(
     flag(
         "--webhooks",
         help="Also do the work of kai run admission, for trials only: while this process does not"
-        " run, new objects are admitted unseen. The next six options are for it.",
+        " run, new objects are admitted unseen. The next seven options are for it.",
     ),
     click.option(
         "--webhook-url",
@@ -85,7 +91,10 @@ def webhooks_in(options: dict[str, Any]) -> AdmissionOptions | None:
     Raises UsageError and InvalidInputError for values that cannot be used.
     """
     wanted = options.pop("webhooks")
-    names = ("webhook_url", "webhook_address", "runtime_class", "blocks_devices", "refuse", "warn")
+    names = (
+        "webhook_url", "webhook_address", "runtime_class", "guard_image", "blocks_devices",
+        "refuse", "warn",
+    )  # fmt: skip
     taken = {name: options.pop(name) for name in names}
     if not wanted:
         for name, option in given_options().items():
@@ -106,6 +115,7 @@ def webhooks_in(options: dict[str, Any]) -> AdmissionOptions | None:
             scheduler=options["scheduler_name"],
             sharing=True,
             hami=options["hami_core"],
+            guard_image=taken["guard_image"],
             blocks_devices=taken["blocks_devices"],
             runtime_class=taken["runtime_class"],
             as_kai=options["as_kai"],

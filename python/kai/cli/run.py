@@ -62,6 +62,7 @@ def pairs(_: click.Context, option: click.Parameter, text: str | None) -> dict[s
 PROGRAMS = {
     "admission": "admission",
     "chart-hook": "chart_hook",
+    "guard-files": "guard_files",
     "numa-exporter": "numa_exporter",
     "reservation": "reservation",
 }

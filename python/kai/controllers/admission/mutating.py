@@ -8,6 +8,7 @@ from typing import Any
 from kai.api import keys, quantities
 from kai.api.reading import at, mapping, objects, text
 from kai.api.rules import is_gpu_resource
+from kai.controllers.admission.guarding import add_guard, is_guarded
 from kai.controllers.admission.rules import Rules, fraction_container_ref, without_device
 from kai.controllers.pods.sharing import ConfigMaps, config_map_prefix, config_maps, shares_gpus
 
@@ -86,6 +87,11 @@ def _share(pod: dict[str, Any], rules: Rules, draw: Callable[[int], str]) -> Non
         spec["volumes"] = [*volumes, volume]
     if rules.runtime_class and not spec.get("runtimeClassName"):
         spec["runtimeClassName"] = rules.runtime_class
+    # One more init container would change the place of an init container with the share, and with
+    # it the names of its ConfigMaps.
+    if part == "containers" and is_guarded(pod, rules.guard_image):
+        container["volumeMounts"] = list(container.get("volumeMounts") or [])
+        add_guard(pod, container, rules.guard_image)
 
 
 def _variable(name: str, names: ConfigMaps, *, optional: bool = False) -> dict[str, Any]:

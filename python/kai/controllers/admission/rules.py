@@ -31,13 +31,15 @@ one of the first four."""
 class Rules:
     """`scheduler`: pods of other schedulers are not changed. `sharing`: pods may request fractions
     of GPUs. `hami`: their containers get the memory limit that HAMi-core reads. `blocks_devices`:
-    containers without a GPU see none (spec 6 C20). `runtime_class`: for pods with a GPU fraction
+    containers without a GPU see none (spec 6 C20). `guard_image`: the image with the guard, which
+    pods with a share of a GPU get; "": none does. `runtime_class`: for pods with a GPU fraction
     that name none; "": nothing is set (spec 6 C21). `refused`: codes of findings that are refused,
     although KAI accepts them; other findings are warnings. `as_kai`: KAI's verdicts and words."""
 
     scheduler: str = keys.SCHEDULER_NAME
     sharing: bool = True
     hami: bool = False
+    guard_image: str = ""
     blocks_devices: bool = False
     runtime_class: str = "nvidia"
     refused: frozenset[str] = REFUSED_BEYOND_KAI
