@@ -83,8 +83,7 @@ def _answer(path: Path, devices: tuple[GuardedDevice, ...]) -> Answer:
                 "peak": each.peak,
                 "refusals": each.refusals,
             }
-            none = {"pid": "", "process": "", "process_used": "", "process_peak": ""}
-            processes = [
+            held: list[dict[str, Any]] = [
                 {
                     "pid": process.pid,
                     "process": process.name,
@@ -93,8 +92,8 @@ def _answer(path: Path, devices: tuple[GuardedDevice, ...]) -> Answer:
                 }
                 for process in each.processes
             ]
-            for process in processes or [none]:
-                yield row | process
+            for process_row in held or [dict.fromkeys(_COLUMNS[7:], "")]:
+                yield row | process_row
 
     def heading() -> str:
         from kai.engine import text
