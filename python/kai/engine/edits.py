@@ -31,6 +31,14 @@ _OF_ONE_NODE = {
     "spec": ("providerID", "podCIDR", "podCIDRs"),
     "status": ("addresses", "nodeInfo", "volumesAttached", "volumesInUse"),
 }
+_OF_ITS_STATE = frozenset(
+    f"node.kubernetes.io/{state}"
+    for state in (
+        *("unschedulable", "not-ready", "unreachable", "network-unavailable"),
+        *("memory-pressure", "disk-pressure", "pid-pressure"),
+    )
+)
+"""Taints that Kubernetes sets for what a node's conditions say, and for a cordon."""
 _OF_THE_SERVER = ("resourceVersion", "uid", "managedFields", "selfLink", "deletionTimestamp")
 
 
@@ -101,7 +109,9 @@ def without_gpu_groups(metadata: Manifest) -> dict[str, str]:
     }
 
 
-def set_or_remove(metadata: dict[str, Any], name: str, value: dict[str, str]) -> None:
+def set_or_remove(
+    metadata: dict[str, Any], name: str, value: Mapping[str, str] | list[Any]
+) -> None:
     if value:
         metadata[name] = value
     else:
@@ -137,8 +147,8 @@ def pod_like(pod: Manifest, number: int) -> dict[str, Any]:
 
 
 def node_like(node: Manifest, name: str, labels: Mapping[str, str]) -> dict[str, Any]:
-    """Another node, empty and with its own name."""
-    changed = copied(node)
+    """Another node, empty, with its own name, ready and not cordoned."""
+    changed = cordoned(node, value=False)
     metadata = changed["metadata"]
     _forget_the_server(metadata)
     own = dict(mapping(metadata.get("labels")))
@@ -149,6 +159,12 @@ def node_like(node: Manifest, name: str, labels: Mapping[str, str]) -> dict[str,
         if isinstance(changed.get(part), dict):
             for member in members:
                 changed[part].pop(member, None)
+    spec, status = changed["spec"], changed.get("status")
+    if taints := objects_of(spec.get("taints")):
+        kept = [each for each in taints if each.get("key") not in _OF_ITS_STATE]
+        set_or_remove(spec, "taints", kept)
+    if isinstance(status, dict) and "conditions" in status:
+        status["conditions"] = [{"type": "Ready", "status": "True"}]
     return changed
 
 

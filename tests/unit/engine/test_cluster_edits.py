@@ -166,6 +166,20 @@ def test_new_nodes_are_empty_and_take_pods() -> None:
     assert after == fresh(living)
 
 
+@pytest.mark.parametrize("ready", [True, False])
+def test_new_nodes_are_not_in_the_state_of_their_model(ready: bool) -> None:
+    states = ("unschedulable", "not-ready", "memory-pressure")
+    taints = [{"key": f"node.kubernetes.io/{each}", "effect": "NoSchedule"} for each in states]
+    own = {"key": "team", "value": "a", "effect": "NoSchedule"}
+    living = kai.Cluster(now=NOW).queue("a").node("n1", gpus=4, taints=[own, *taints], ready=ready)
+    living.cordon("n1").add_nodes(1, like="n1")
+    living.pending("a/new", gpus=1, tolerations=[{"key": "team", "operator": "Exists"}])
+    assert living.objects["nodes"][1]["spec"]["taints"] == [own]
+    assert plan(living).nodes["n2"].state == ""
+    assert nodes_used(living) == {"n2"}
+    assert plan(living).nodes["n1"].state
+
+
 def test_a_cordoned_node_keeps_its_pods_and_takes_no_more() -> None:
     living = cluster().cordon("n1")
     assert nodes_used(living) == {"n2"}
