@@ -17,7 +17,7 @@ from typing import Any
 
 from kai.api import keys, times
 from kai.api.visible import visible
-from kai.engine import hints, partners, text, turn
+from kai.engine import hints, partners, text, turn, ungated
 from kai.engine.amounts import RESOURCE_NAMES, SIZES, amount, part
 from kai.engine.answer import Answer
 from kai.engine.left_out import LeftOut
@@ -357,8 +357,9 @@ class _Case:
         if not self.in_short:
             found += self._left_out_beside()
         if nowhere and not self.in_short:
-            found += hints.about_labels(self.places, self.plan._objects)
-            found += hints.about_names(self.places, self.plan._objects)
+            found += self._hints()
+        if self.group.verdict == "not_ready" and not self.in_short:
+            found += self._beside_gates()
         lacks_gpus = any(map(self._is_about_gpus, self.group.reasons))
         if not never and lacks_gpus and self.in_short and any(found):
             [first, *_] = filter(None, found)
@@ -367,6 +368,20 @@ class _Case:
             found += self._about_others(lacks_gpus=lacks_gpus)
         found += self._evictions()
         return list(dict.fromkeys(sentence for sentence in found if sentence))
+
+    def _hints(self) -> Iterable[str]:
+        yield from hints.about_labels(self.places, self.plan._objects)
+        yield from hints.about_names(self.places, self.plan._objects)
+
+    def _beside_gates(self) -> Iterable[str]:
+        """What would be in the way of its pods without their scheduling gates, if no waiting cures
+        it."""
+        plan = None if self._own_left_out else ungated.plan_of(self.plan, self._pods)
+        for case in _cases(plan, [self.group.name], self.may_name) if plan is not None else ():
+            nowhere = case._nowhere()
+            yield from (*case._left_out(), case._partner(), *(nowhere or case._never()))
+            if nowhere:
+                yield from case._hints()
 
     def _other_reasons(self, never: list[str], settled: frozenset[str]) -> list[Reason]:
         """The reasons that are not said otherwise. `settled`: codes that `never` explains."""
@@ -766,7 +781,8 @@ class _Case:
         for pods in facts["pod_sets"]:
             exist, gated = pods["exist"], pods["gated"]
             there = f"{text.number(exist)} {'exists' if exist == 1 else 'exist'}"
-            but = f", {text.number(gated)} of them with {self._gates}" if gated else ""
+            which = "" if exist == 1 else "all " if gated == exist else f"{gated} of them "
+            but = f", {which}with {self._gates}" if gated else ""
             subject = f"Its subgroup {pods['subgroup']}" if pods["subgroup"] else "It"
             short.append(
                 f"{subject} needs {text.count(pods['minimum'], 'pod')} to start; {there}{but}."

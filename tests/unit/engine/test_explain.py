@@ -90,6 +90,22 @@ def test_the_names_of_scheduling_gates() -> None:
     )
 
 
+def test_scheduling_gates_hide_nothing_that_waiting_cannot_cure() -> None:
+    cluster = full_node().pending("a/job", gpus=40, cpus=2000, gated=True)
+    pending = full_node().pending("a/job", gpus=40, cpus=2000)
+    first, *others = why(cluster, "a/job").splitlines()[1:]
+    assert first == (
+        "  It needs 1 pod to start; 1 exists, with the scheduling gate kai.scheduler/example."
+    )
+    assert others
+    assert others == why(pending, "a/job").splitlines()[1:]
+    assert "can never start here" in others[0]
+
+
+def test_a_gated_pod_that_would_have_to_wait_for_room_waits_for_its_gate_alone() -> None:
+    assert len(why(full_node().pending("a/job", gpus=1, gated=True), "a/job").splitlines()) == 2
+
+
 def test_a_device_class_that_does_not_exist_gets_the_nearest_name() -> None:
     cluster = full_node()
     cluster.upsert({"kind": "DeviceClass", "metadata": {"name": "gpu.nvidia.com"}, "spec": {}})
@@ -283,7 +299,7 @@ def test_a_gang_waits_for_its_missing_pods() -> None:
     )
     gated = full_node().pending("a/job", pods=3, min_member=3, gated=True)
     gate = "the scheduling gate kai.scheduler/example"
-    assert f"3 exist, 3 of them with {gate}." in why(gated, "a/job")
+    assert f"3 exist, all with {gate}." in why(gated, "a/job")
 
 
 def test_a_partly_placed_elastic_group_has_its_numbers() -> None:
