@@ -34,7 +34,7 @@ def _gpu_memory(node: str, cluster: Cluster) -> str:
     label = keys.GPU_MEMORY_LABEL
     labels = labels_of(cluster._find("Node", node))
     if label not in labels:
-        return f"Node {node} has no such label: requests for GPU memory need it, in MiB."
+        return f"Node {node} has no label {label}: requests for GPU memory need it, in MiB."
     return f"Node {node} has {label}={labels[label]}, which is not a number of MiB."
 
 

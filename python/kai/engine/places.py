@@ -37,6 +37,18 @@ PASSING = frozenset(
 """Causes that nodes, or those who run them, end without a change of the pods."""
 
 
+def distinct(causes: Sequence[Facts]) -> list[Facts]:
+    """The causes without those that only repeat that the nodes have no GPUs, or no MIG slices."""
+    short = [each for each in causes if each["cause"] == "shortage"]
+    none = [each["resource"] for each in short if not each["largest"]]
+    repeated = set()
+    if "gpu" in none:
+        repeated.add("gpu_memory_unknown")
+    if any(each.startswith(keys.MIG_PREFIX) for each in none):
+        repeated.add("no_mig")
+    return [each for each in causes if each["cause"] not in repeated]
+
+
 @dataclass(frozen=True, slots=True)
 class Obstacles:
     """Nodes that cannot take a pod for the same causes. `first`: the name of one. `causes`: all of
@@ -526,7 +538,7 @@ OF_REFUSALS = {
     "no_mig": "without MIG slices",
     "shared_gpus_on_dra_node": "with GPUs for claims only, so the pod needs a ResourceClaim",
     "gpus_only_for_claims": (
-        "whose GPUs are devices of claims, so the pod needs a ResourceClaim, or a DeviceClass with "
+        "with GPUs for claims only, so the pod needs a ResourceClaim, or a DeviceClass with "
         "extendedResourceName"
     ),
     "no_devices": "without free devices for its claims",

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kai.engine.places import Amounts, Domain, Held, Holders, Obstacles, Places
+from kai.engine.places import Amounts, Domain, Held, Holders, Obstacles, Places, distinct
 from kai.engine.protection import Level, Protection
 from kai.engine.values import GroupPlan, group_plan_of
 
@@ -183,7 +183,7 @@ class Situation:
                     possible=row[5],
                     capacity=_amounts(row[6]),
                     free=_amounts(row[7]),
-                    obstacles=[Obstacles(**each) for each in row[8]],
+                    obstacles=_obstacles(row[8]),
                     lacks_partner=row[9],
                     most=row[10],
                     limit=row[11],
@@ -217,7 +217,7 @@ class Situation:
         return [
             None
             if row is None
-            else Domain(*row[:5], [Obstacles(**each) for each in row[5]], row[6])
+            else Domain(*row[:5], _obstacles(row[5]), row[6])
             for row in self._compiled.domains(list(names))
         ]
 
@@ -322,6 +322,10 @@ def _holders(
     return Holders(
         why, resource, queue or "", level, groups, exact(held), first, until_ns, runtime_ns
     )
+
+
+def _obstacles(rows: Iterable[Mapping[str, Any]]) -> list[Obstacles]:
+    return [Obstacles(row["nodes"], row["first"], distinct(row["causes"])) for row in rows]
 
 
 def _amounts(rows: Iterable[tuple[float, int]]) -> Amounts:

@@ -141,6 +141,22 @@ def test_gpus_that_are_split_into_slices_are_not_missing() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("request_", "sentence"),
+    [
+        ({"resources": {"nvidia.com/mig-1g.5gb": 1}}, "1 of nvidia.com/mig-1g.5gb, but no node"),
+        ({"gpu_memory_mib": 2000}, "a part of a GPU, but no node"),
+    ],
+)
+def test_what_nodes_lack_is_not_said_a_second_time(
+    request_: dict[str, object], sentence: str
+) -> None:
+    cluster = kai.Cluster().queue("q").node("n1", cpus=8)
+    assert why(cluster.pending("q/p", **request_)) == [  # type: ignore[arg-type]
+        f"  It can never start here: one pod requests {sentence} has any."
+    ]
+
+
 def test_a_large_request_hides_no_selector() -> None:
     """Only the CPUs were named; with fewer of them the pod still had no node."""
     cluster = kai.Cluster().queue("q").node("n1", gpus=8, cpus=8, labels={"zone": "b"})
@@ -317,7 +333,7 @@ def test_gpu_memory_that_no_node_tells(tmp_path: Path) -> None:
     assert why(kai.load(file), "p") == [
         "  It can never start here: node n1 without a number of MiB in the label"
         " nvidia.com/gpu.memory.",
-        "  Node n1 has no such label: requests for GPU memory need it, in MiB.",
+        "  Node n1 has no label nvidia.com/gpu.memory: requests for GPU memory need it, in MiB.",
     ]
 
 
