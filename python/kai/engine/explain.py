@@ -7,6 +7,7 @@ known.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import re
 from collections import Counter
@@ -969,6 +970,9 @@ class _Case:
             return f"It needs {needs}; no GPU is free{where} after this cycle{soon}.{others}"
         free_now = f"{text.number(total)} {'is' if total == 1 else 'are'} free{where}"
         spread = f", at most {text.number(most)} on one node" if total >= each * count else ""
+        if spread and count > 1:
+            fitting = room.room_for(each)
+            spread += f" (room for {text.count(fitting, 'pod') if fitting else 'no pod'})"
         return f"It needs {needs}; after this cycle {free_now}{spread}{soon}.{others}"
 
     def _others(self) -> str:
@@ -1021,14 +1025,43 @@ class _Case:
         """Who holds what it could use, and why they are not evicted for it. What other queues hold
         matters only if its queue may reclaim it."""
         mine = self.group.queue
-        holders, room = held.holders, held.room
+        holders = [
+            dataclasses.replace(each, why="within_share") if self._stays_for_all(each) else each
+            for each in held.holders
+        ]
+        leaving = [each for each in holders if each.why == "may_leave"]
+        room = held.room
+        if not self._may_reclaim or holders != held.holders:
+            leaving = [each for each in leaving if each.queue == mine]
+            room = held.own_room
         if not self._may_reclaim:
             holders = [each for each in holders if each.queue in (mine, "")]
-            room = held.own_room
         for each in holders[:_MOST_HOLDERS]:
             yield each.sentence(mine, named=self.may_name(each.first))
-        leaving = [each for each in holders if each.why == "may_leave"]
-        yield self._evictions_leave(held, leaving, Room((), room))
+        others_leave = any(each.why == "may_leave" and each.queue != mine for each in holders)
+        if not others_leave or room is held.room:
+            yield self._evictions_leave(held, leaving, Room((), room))
+
+    def _stays_for_all(self, holders: Holders) -> bool:
+        """Whether these would lose pods to one pod of the group, which the engine asks, but not to
+        those that must start together: with these, its queue has more than it deserves."""
+        if holders.why != "may_leave" or holders.queue == self.group.queue:
+            return False
+        parents, queues = self.situation.queue_parents, self.plan.queues
+        path = self.situation.path_to_root(self.group.queue)
+        theirs = holders.level or ""
+        own = next((each for each in path if parents.get(each) == parents.get(theirs)), "")
+        if theirs not in queues or own not in queues:
+            return False
+        share, deserved = queues[theirs], queues[own].gpu.deserved
+        for each, has in (
+            (share.gpu, self.account.has(theirs)),
+            (share.cpu, share.cpu.allocated or 0),
+            (share.memory, share.memory.allocated or 0),
+        ):
+            if each.fair_share is not None and has > each.fair_share:
+                return False
+        return deserved is not None and self.account.has(own) + self._requested() > deserved
 
     def _evictions_leave(self, held: Held, leaving: list[Holders], room: Room) -> str:
         """What is short if all these leave; "" if that is enough, or the case is not that simple.

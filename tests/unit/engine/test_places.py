@@ -406,6 +406,28 @@ def test_queues_within_their_fair_share_keep_what_they_hold() -> None:
 # ---- what decides --------------------------------------------------------------------------------
 
 
+def a_gang_beside(*, quota: int) -> kai.Cluster:
+    """A gang of 3 pods with 2 GPUs each, and room for 2 of them beside another queue's group."""
+    cluster = kai.Cluster().queue("a", deserved_gpus=2).queue("q", deserved_gpus=quota)
+    cluster.nodes("n", 3, gpus=4).running("a/x", gpus=3, node="n1", min_member=2)
+    cluster.running("a/x", gpus=3, node="n2")
+    return cluster.pending("q/p", pods=3, min_member=3, gpus=2)
+
+
+def test_a_queue_within_its_fair_share_keeps_what_a_gang_lacks() -> None:
+    """One pod of the gang would be within the quota of its queue, all of them are not."""
+    assert why(a_gang_beside(quota=2)) == [
+        "  It needs 3 pods that start together, with 2 GPUs each; after this cycle 6 are free, at "
+        "most 4 on one node (room for 2 pods).",
+        "  a/x holds 6 GPUs, within the fair share of queue a.",
+    ]
+
+
+def test_a_gang_within_the_quota_of_its_queue_evicts_what_it_lacks() -> None:
+    plan = kai.Scheduler().plan(a_gang_beside(quota=6))
+    assert plan.pod_groups["q/p"].verdict == "pipelined"
+
+
 def test_pods_above_the_minimum_are_explained_without_the_gang() -> None:
     """The minimum of 2 is promised the room of two victims; the third pod waits alone."""
     cluster = kai.Cluster().queue("q", deserved_gpus=3).node("n1", gpus=4)
