@@ -104,10 +104,15 @@ class WhatIf:
             with naming(f"--drain {each}"):
                 changed.drain(*_matching(labels, each))
         lost = tuple(sorted(running.difference(changed._all("Pod"))))
+        last: dict[str, str] = {}
         for each in self.queues:
             with naming(f"--queue {each}"):
                 name, field, value = _queue_change(each)
                 changed.update_queue(name, **{field.option: value})
+                last[name] = each
+        for name, each in last.items():
+            with naming(f"--queue {each}"):
+                _check_quotas(cluster._find("Queue", name), changed._find("Queue", name))
         if not any(self.manifests):
             return _Changed(changed, frozenset(), lost)
         from kai.snapshot import load
@@ -221,6 +226,10 @@ def change_options(command: Command) -> Command:
                 f"--add-nodes is given {_times(add_nodes)} and --like {_times(like)}: write one"
                 " --like for each --add-nodes, in the same order"
             )
+        fields = [each.partition("=")[0] for each in queues]
+        for field in fields:
+            if fields.count(field) > 1:
+                raise click.UsageError(f"--queue is given {field} more than once: write one value")
         what_if = WhatIf(manifests, tuple(zip(add_nodes, like, strict=True)), drain, queues)
         what_if.check()
         return command(*given, what_if=what_if, **options)
@@ -376,6 +385,18 @@ def _queue_change(given: str) -> tuple[str, _Field, Any]:
     elif field != "parent" and value.startswith("-"):
         raise InvalidInputError(f"{value!r} is below 0; -1 is unlimited")
     return name, _QUEUE_FIELDS[field], amount
+
+
+def _check_quotas(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> None:
+    """Raises InvalidInputError for a quota above the limit, which the webhook refuses. One that the
+    cluster has already is no matter of a change of something else."""
+    from kai.admission import queues
+
+    known = list(queues.doubts(before or {}))
+    for found in queues.doubts(after or {}):
+        if found.severity == "error" and found not in known:
+            queue = at(after, "metadata", "name")
+            raise InvalidInputError(f"{found.path} of queue {queue}: {found.message}; {found.fix}")
 
 
 def _check_queue(name: str, queues: Sequence[Queue]) -> None:

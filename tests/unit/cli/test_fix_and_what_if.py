@@ -278,6 +278,26 @@ def test_another_queue(run: Run, racks: Path) -> None:
     assert {"gpu", "deserved", 16} <= {value for each in changes for value in each.values()}
 
 
+def test_a_quota_above_the_limit_is_refused_as_by_the_webhook(run: Run, racks: Path) -> None:
+    changes = ("--queue", "vision.quota=9", "--queue", "vision.limit=2")
+    done = run("plan", racks, *changes)
+    assert done.status == 2
+    assert (
+        "--queue vision.limit=2: spec.resources.gpu.quota of queue vision: the quota is 9, above "
+        "the limit 2: the queue never gets its quota; write a quota of at most 2, or a larger limit"
+    ) in done.err
+    assert run("plan", racks, *changes[:3], "vision.limit=12").status == 0
+
+
+def test_a_quota_that_is_above_the_limit_already_refuses_no_other_change(
+    run: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "cluster.json"
+    kai.Cluster().queue("a", deserved_gpus=9, gpu_limit=2).node("n1", gpus=8).save(file)
+    assert run("plan", file, "--queue", "a.weight=2").status == 0
+    assert run("plan", file, "--queue", "a.quota=8").status == 2
+
+
 def test_nodes_of_two_kinds(run: Run, racks: Path) -> None:
     added = ("--add-nodes", "2", "--like", "gpu-1", "--add-nodes", "1", "--like", "gpu-3")
     done = run("plan", racks, "--what-if", *added)
@@ -335,6 +355,7 @@ def test_a_second_node_after_drain_is_no_file(run: Run, racks: Path) -> None:
         (["--drain", "r9"], 1, "no node has the name 'r9'"),
         (["--queue", "vision.quotas=1"], 2, "give QUEUE.FIELD=VALUE"),
         (["--queue", "vison.quota=1"], 1, "did you mean 'vision'?"),
+        (["--queue", "vision.quota=9", "--queue", "vision.quota=2"], 2, "vision.quota more than once"),
         (["--queue", "vision.weight=much"], 2, "'much' is not a number"),
         (["--drain", "r1", "--fix", "train"], 2, "--fix and --what-if exclude each other"),
     ],
