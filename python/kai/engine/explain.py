@@ -483,11 +483,21 @@ class _Case:
 
     def _repeats_limit(self, reason: Reason, never: list[str]) -> bool:
         """Whether the sentences about what no waiting will change name the limit already."""
-        return (
-            reason.code == "over_limit"
-            and reason.facts["resource"] == "gpu"
-            and any(f"the limit of queue {reason.facts['queue']} is " in each for each in never)
-        )
+        if reason.code != "over_limit":
+            return False
+        named = [each for each in never if _limit_of(reason.facts) in each]
+        if reason.facts["resource"] != "gpu":
+            return bool(named) and self._is_above_alone(reason)
+        return any(" GPU" in each for each in named)
+
+    def _is_above_alone(self, reason: Reason) -> bool:
+        """Whether its least request alone is above this limit of a resource other than GPUs."""
+        if reason.code != "over_limit" or reason.facts["resource"] == "gpu":
+            return False
+        # Of several kinds of pods, others may request less than those that were tried.
+        is_least = len(self.places) == 1 or self.facts.least >= self.facts.pod_count
+        requested: float = reason.facts["requested"]
+        return is_least and requested > reason.facts["limit"]
 
     def _share_in_short(self) -> str:
         """The end of a sentence about too few GPUs: what the fair share of its queue decides."""
@@ -603,7 +613,7 @@ class _Case:
         if too_small := self._too_small_for_all(least):
             yield too_small
         limits = [
-            f"the limit of queue {name} is {text.number(limit)}"
+            f"{_limit_of({'queue': name})}{text.number(limit)}"
             for name in self.situation.path_to_root(self.group.queue)
             if name in self.plan.queues
             and (limit := self.plan.queues[name].gpu.limit) is not None
@@ -617,6 +627,21 @@ class _Case:
                     "pod that uses it"
                 )
             yield f"It can never start in this queue: {needs}, but {' and '.join(limits)}."
+        yield from self._above_other_limits()
+
+    def _above_other_limits(self) -> Iterable[str]:
+        """The same for CPUs and memory: a sentence for each."""
+        above: dict[str, list[Facts]] = {}
+        for reason in self.group.reasons:
+            for bound in bounds_of(reason):
+                if self._is_above_alone(bound):
+                    above.setdefault(bound.facts["resource"], []).append(bound.facts)
+        for resource, found in above.items():
+            needs = amount(resource, found[0]["requested"])
+            limits = " and ".join(
+                f"{_limit_of(each)}{part(resource, each['limit'])}" for each in found
+            )
+            yield f"It can never start in this queue: it needs at least {needs}, but {limits}."
 
     def _no_nodes(self) -> str:
         left_out = self.account.left_out.first_of("Node")
@@ -720,10 +745,11 @@ class _Case:
         limit, used, requested = (facts[name] for name in ("limit", "allocated", "requested"))
         if self.in_short and used >= limit:
             return f"Queue {facts['queue']} has reached its limit of {amount(resource, limit)}."
-        verb = "is" if used == 1 or resource in SIZES else "are"
+        in_use = part(resource, used)
+        verb = "is" if in_use.partition(" ")[0] == "1" else "are"
         return (
             f"Queue {facts['queue']} has a limit of {amount(resource, limit)}: "
-            f"{part(resource, used)} {verb} in use, and this request is "
+            f"{in_use} {verb} in use, and this request is "
             f"for {part(resource, requested)} more."
         )
 
@@ -1144,6 +1170,11 @@ class _Case:
     def _missing(self) -> int:
         """How many more of its pods need places before the group can start."""
         return self.facts.least - self.facts.with_places
+
+
+def _limit_of(facts: Facts) -> str:
+    """The start of a phrase, before the limit."""
+    return f"the limit of queue {facts['queue']} is "
 
 
 def _no_devices_for(devices: int, fraction: Fraction, memory_mib: int) -> str:

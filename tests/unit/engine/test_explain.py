@@ -57,9 +57,10 @@ def test_limits_of_all_resources_are_named() -> None:
     cluster.node("n1", gpus=8, cpus=64, memory="64Gi")
     cluster.pending("a/job", gpus=1, cpus=4, memory="4Gi")
     plan = kai.Scheduler(ALLOCATE).plan(cluster)
-    assert [each.split(":")[0] for each in plan.why("a/job").splitlines()[1:]] == [
-        "  Queue a has a limit of 1 CPU",
-        "  Queue a has a limit of 1 GiB of memory",
+    assert plan.why("a/job").splitlines()[1:] == [
+        "  It can never start in this queue: it needs at least 4 CPUs, but the limit of queue a is 1.",
+        "  It can never start in this queue: it needs at least 4 GiB of memory, but the limit of "
+        "queue a is 1 GiB.",
     ]
     [reason] = plan.pod_groups["a/job"].reasons
     assert [each["resource"] for each in reason.facts["also"]] == ["memory"]
@@ -229,6 +230,49 @@ def test_a_limit_below_the_minimum_request_is_permanent() -> None:
         "It can never start in this queue: it needs at least 2 GPUs, but the limit of queue "
         "dept is 1." in why(cluster.pending("a/job", gpus=2), "a/job")
     )
+
+
+@pytest.mark.parametrize(
+    ("limit", "request_", "sentence"),
+    [
+        (
+            {"memory_limit": "30Gi"},
+            {"memory": "100Gi"},
+            "it needs at least 100 GiB of memory, but the limit of queue a is 30 GiB.",
+        ),
+        (
+            {"cpu_limit": 4},
+            {"cpus": 3, "pods": 2, "min_member": 2},
+            "it needs at least 6 CPUs, but the limit of queue a is 4.",
+        ),
+    ],
+)
+def test_a_limit_of_cpus_or_memory_below_the_request_is_permanent(
+    limit: dict[str, Any], request_: dict[str, Any], sentence: str
+) -> None:
+    cluster = kai.Cluster().queue("a", **limit).node("n1", cpus=32, memory="256Gi", gpus=4)
+    assert why(cluster.pending("a/x", gpus=1, **request_), "a/x").splitlines()[1:] == [
+        f"  It can never start in this queue: {sentence}"
+    ]
+
+
+def test_a_limit_that_no_waiting_cures_hides_no_reached_limit() -> None:
+    cluster = kai.Cluster().queue("a", gpu_limit=2, memory_limit="1Gi").node("n1", gpus=4)
+    cluster.running("a/y", gpus=2, memory="0", node="n1").pending("a/x", gpus=1, memory="2Gi")
+    assert why(cluster, "a/x").splitlines()[1:] == [
+        "  It can never start in this queue: it needs at least 2 GiB of memory, but the limit of "
+        "queue a is 1 GiB.",
+        "  Queue a has a limit of 2 GPUs: 2 are in use, and this request is for 1 more.",
+    ]
+
+
+def test_a_limit_of_memory_that_a_smaller_pod_would_fit_is_not_permanent() -> None:
+    cluster = kai.Cluster().queue("a", memory_limit="30Gi").node("n1", memory="256Gi")
+    cluster.running("a/y", memory="20Gi", node="n1")
+    assert why(cluster.pending("a/x", memory="20Gi"), "a/x").splitlines()[1:] == [
+        "  Queue a has a limit of 30 GiB of memory: 20 GiB are in use, and this request is for "
+        "20 GiB more."
+    ]
 
 
 def test_a_reached_limit_is_explained_with_its_numbers() -> None:
