@@ -12,7 +12,14 @@ from typing import Any
 
 from kai.admission import fields, gpus, keys_of, shape
 from kai.admission.finding import Finding, refusal
-from kai.admission.naming import name_refusals, same_name, unknown_kind, without_name
+from kai.admission.naming import (
+    item_refusals,
+    list_refusals,
+    name_refusals,
+    same_name,
+    unknown_kind,
+    without_name,
+)
 from kai.admission.pod_groups import pod_group_refusals
 from kai.admission.pods import Pod
 from kai.admission.queues import queue_refusals
@@ -25,6 +32,8 @@ from kai.api.rules import written
 __all__ = [
     "check",
     "doubts",
+    "item_refusals",
+    "list_refusals",
     "name_refusals",
     "node_refusals",
     "pod_group_refusals",

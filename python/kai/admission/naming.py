@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kai.admission import misspelt
-from kai.admission.finding import Finding, refusal
+from kai.admission.finding import Finding, Path, refusal
 from kai.api import keys, kinds
 from kai.api.names import LONGEST_LABEL, LONGEST_NAME, problem_of_label, problem_of_name
 from kai.api.reading import mapping, text
+from kai.api.rules import written
 
 
 def name_refusals(manifest: Mapping[str, Any]) -> Iterator[Finding]:
@@ -69,6 +70,31 @@ def without_name(manifest: Mapping[str, Any]) -> Iterator[Finding]:
     if not metadata.get("name") and not (isinstance(start, str) and start.rstrip("-")):
         fix = "write the name of the object"
         yield refusal("name-refused", ("metadata",), "metadata.name is missing", fix)
+
+
+def list_refusals(manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    """A List, or a PodList and so on, whose items are no list."""
+    kind, items = text(manifest.get("kind")), manifest.get("items")
+    if not kind.endswith("List") or kind != "List" and kind.removesuffix("List") not in kinds.KINDS:
+        return
+    if items is not None and not isinstance(items, list):
+        yield _not_of_type(("items",), "items", items, "a list")
+
+
+def item_refusals(manifest: Mapping[str, Any], at: Path = ()) -> Iterator[Finding]:
+    """Items of a List, at any depth, that are no objects; plans skip null. `at`: the path of the
+    List."""
+    for index, each in enumerate(kinds.items_of(manifest) or ()):
+        where = (*at, "items", index)
+        if isinstance(each, Mapping):
+            yield from item_refusals(each, where)
+        elif each is not None:
+            yield _not_of_type(where, "this item", each, "an object")
+
+
+def _not_of_type(at: Path, name: str, value: Any, wanted: str) -> Finding:
+    message = f"{name} is {written(value)}: the API server requires {wanted}"
+    return refusal("value-refused", at, message, f"write {wanted}")
 
 
 def unknown_kind(manifest: Mapping[str, Any]) -> Iterator[Finding]:

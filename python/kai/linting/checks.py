@@ -49,7 +49,7 @@ def lint(
     objects = list(objects_in(_read(settings_or_manifest)))
     known = _known_queues((each for _, each in objects), queues)
     given = Given.of(each for _, each in objects)
-    found = []
+    found = list(not_objects(settings_or_manifest))
     for prefix, value in objects:
         found += check(
             value,
@@ -82,6 +82,14 @@ def _known_queues(
     return Queues.of(given, [each for each in objects if each.get("kind") == "Queue"])
 
 
+def not_objects(value: Any) -> Iterator[Finding]:
+    """The items of a List that are no objects; `objects_in` skips them."""
+    if isinstance(value, Mapping):
+        name = groups.name_of(value)
+        found = list(admission.item_refusals(value))
+        yield from (each.inside((), name) for each in templates.without_unfilled(found, value))
+
+
 def objects_in(value: Any, prefix: Path = ()) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """Every object in a value, with its path."""
     if isinstance(value, (list, tuple)):
@@ -91,7 +99,8 @@ def objects_in(value: Any, prefix: Path = ()) -> Iterator[tuple[Path, Mapping[st
         raise InvalidRequestError(f"{type(value).__name__} cannot be checked: {_HINT}")
     elif (items := kinds.items_of(value)) is not None:
         for index, each in enumerate(items):
-            yield from objects_in(each, (*prefix, "items", index))
+            if isinstance(each, Mapping):
+                yield from objects_in(each, (*prefix, "items", index))
     elif "kind" not in value and (inside := list(_inside(value))):
         yield from (((*prefix, *path), each) for path, each in inside)
     elif any(name in value for name in ("kind", "apiVersion")) or _is_single(value):
@@ -212,6 +221,9 @@ def _with_schema(found: Iterable[Finding], more: Iterable[Finding]) -> list[Find
 
 def _refused_as_a_whole(manifest: Mapping[str, Any]) -> Iterator[Finding]:
     """Kinds, names and pods without which plans leave an object out."""
+    if wrong := list(admission.list_refusals(manifest)):
+        yield from wrong
+        return
     if "apiVersion" in manifest and not text(manifest.get("kind")):
         yield refusal("kind-unknown", ("kind",), "kind is missing", "write the kind of the object")
         return

@@ -94,6 +94,8 @@ def check(
         for index, each in enumerate(file.documents)
         if each.problem
     ]
+    for index, document in enumerate(file.documents):
+        found += [(index, each) for each in checks.not_objects(document.value)]
     said: set[str] = set()
     for index, path, value in file.objects:
         found += [

@@ -263,6 +263,10 @@ class Manifests:
             is_named = isinstance(at(value, "metadata", "name"), str)
             self._reject(kind, name if is_named else "", "", f"{document.problem} ({place})")
             return
+        if wrong := list(admission.list_refusals(value)):
+            for each in wrong:
+                self._reject(kind, name, each.path, f"{each.message} ({place})")
+            return
         relevant = self._is_relevant(kind, name, value, place)
         if relevant:
             check_name(name, self._command)

@@ -155,6 +155,25 @@ def test_a_whole_gpu_together_with_a_part(amount: Any) -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", ["List", "PodList"])
+def test_the_items_of_a_list_are_a_list(kind: str) -> None:
+    manifest = {"kind": kind, "apiVersion": "v1", "items": 3}
+    for given in (manifest, {"kind": kind, "items": 3}):
+        [finding] = lint(given)
+        assert (finding.code, finding.path) == ("value-refused", "items")
+    [rejected] = kai.Scheduler().plan(kai.load(json.dumps(manifest).encode())).rejected
+    assert (rejected.field, rejected.message.partition(" (")[0]) == ("items", finding.message)
+    assert finding.message == "items is 3: the API server requires a list"
+
+
+def test_an_item_that_is_no_object_hides_no_other_item() -> None:
+    manifest = {"kind": "List", "apiVersion": "v1", "items": [3, None, pod({"gpu-fraction": "2"})]}
+    found = lint(manifest)
+    assert (found[0].code, found[0].path) == ("value-refused", "items[0]")
+    assert found[0].message == "this item is 3: the API server requires an object"
+    assert [each.code for each in found[1:]] == [each.code for each in lint(manifest["items"][2])]
+
+
 def test_a_slice_together_with_a_part() -> None:
     """It passes KAI's admission."""
     sliced = {"name": "main", "resources": {"limits": {"nvidia.com/mig-1g.5gb": 1}}}
