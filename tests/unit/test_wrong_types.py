@@ -272,3 +272,17 @@ def test_a_simulation_reads_a_file(tmp_path: Path) -> None:
     (tmp_path / "w.yaml").write_text(WORKLOAD)
     for path in (tmp_path / "w.yaml", str(tmp_path / "w.yaml")):
         assert kai.simulate(path).jobs["end_s"].tolist() == [3600.0]
+
+
+@pytest.mark.parametrize(
+    ("costs", "sentence"),
+    [
+        ({"nodes": "x"}, "fix(): costs['nodes'] is 'x': write a number"),
+        ({"end": 1.0, "nodes": None}, "fix(): costs['nodes'] is None: write a number"),
+        (5, "fix(): costs is 5: write a mapping"),
+    ],
+)
+def test_the_item_that_is_wrong_is_named(costs: Any, sentence: str) -> None:
+    with pytest.raises(kai.InvalidInputError) as caught:
+        plan().fix("a/x", costs=costs)
+    assert str(caught.value) == sentence

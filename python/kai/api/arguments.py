@@ -148,8 +148,9 @@ def _wrong_type(
             if not any(_fits(each, hint) for hint in hints):
                 in_cluster = plain.__qualname__.startswith("Cluster.")
                 error = WrongTypeInClusterError if in_cluster else WrongTypeError
-                advice = _advice_of(each, hints)
-                made = error(f"{plain.__name__}(): {name} is {_briefly(each)}: {advice}")
+                where, wrong, wanted = _innermost(name, each, hints)
+                advice = _advice_of(wrong, wanted)
+                made = error(f"{plain.__name__}(): {where} is {_briefly(wrong)}: {advice}")
                 made.is_of_call = True
                 return made
     return None
@@ -214,23 +215,60 @@ def _fits(value: object, hint: Any) -> bool:
         return all(hasattr(value, each) for each in members if not each.startswith("_"))
     if not _is(value, wanted):
         return False
-    return all(
-        any(_fits(each, one) for one in _alternatives(of))
-        for each, of in _items(value, typing.get_args(hint))
-    )
+    return all(_fits_any(each, of) for _, each, of in _items(value, typing.get_args(hint)))
 
 
-def _items(value: object, inner: tuple[Any, ...]) -> Iterable[tuple[object, Any]]:
-    """The items of a value, each with its declared type."""
+def _fits_any(value: object, hint: Any) -> bool:
+    return any(_fits(value, each) for each in _alternatives(hint))
+
+
+def _innermost(
+    name: str, value: object, hints: tuple[Any, ...]
+) -> tuple[str, object, tuple[Any, ...]]:
+    """The part of a value that has a wrong type: how it is named, and its declared types. A value
+    that is no list or mapping of a declared type itself is that part."""
+    outer = [hint for hint in hints if typing.get_args(hint) and _is_outside(value, hint)]
+    if len(outer) != 1:
+        return name, value, hints
+    for where, each, of in _items(value, typing.get_args(outer[0])):
+        if where and not _fits_any(each, of):
+            return _innermost(where.format(name), each, tuple(_alternatives(of)))
+    return name, value, hints
+
+
+def _is_outside(value: object, hint: Any) -> bool:
+    """Whether a value has a declared type, whatever its items are."""
+    wanted = typing.get_origin(hint)
+    return isinstance(wanted, type) and _is(value, wanted)
+
+
+def _items(value: object, inner: tuple[Any, ...]) -> Iterable[tuple[str, object, Any]]:
+    """The items of a value, each with a pattern for its name and its declared type."""
     if isinstance(value, Mapping) and len(inner) == 2:
-        return [pair for entry in value.items() for pair in zip(entry, inner, strict=True)]
+        return [
+            row
+            for key, each in value.items()
+            for row in (("a key of {}", key, inner[0]), (f"{{}}[{_escaped(key)}]", each, inner[1]))
+        ]
     if isinstance(value, tuple) and len(inner) > 1 and ... not in inner:
         if len(value) != len(inner):
-            return [(value, type(None))]  # which it is not
-        return list(zip(value, inner, strict=True))
+            return [("", value, type(None))]  # which it is not
+        return [
+            (f"{{}}[{index}]", each, of)
+            for index, (each, of) in enumerate(zip(value, inner, strict=True))
+        ]
     if isinstance(value, (list, tuple, set, frozenset)) and len(set(inner) - {...}) == 1:
-        return [(each, inner[0]) for each in value]
+        is_ordered = isinstance(value, (list, tuple))
+        return [
+            (f"{{}}[{index}]" if is_ordered else "an item of {}", each, inner[0])
+            for index, each in enumerate(value)
+        ]
     return ()
+
+
+def _escaped(key: object) -> str:
+    """A key in a pattern."""
+    return _briefly(key).replace("{", "{{").replace("}", "}}")
 
 
 def _briefly(value: object) -> str:
