@@ -75,10 +75,13 @@ def without_name(manifest: Mapping[str, Any]) -> Iterator[Finding]:
 def list_refusals(manifest: Mapping[str, Any]) -> Iterator[Finding]:
     """A List, or a PodList and so on, whose items are no list."""
     kind, items = text(manifest.get("kind")), manifest.get("items")
-    if not kind.endswith("List") or kind != "List" and kind.removesuffix("List") not in kinds.KINDS:
+    if kind != "List" and kind not in _LISTS:
         return
     if items is not None and not isinstance(items, list):
         yield _not_of_type(("items",), "items", items, "a list")
+
+
+_LISTS = frozenset(f"{kind}List" for kind in kinds.KINDS)
 
 
 def item_refusals(manifest: Mapping[str, Any], at: Path = ()) -> Iterator[Finding]:

@@ -549,8 +549,8 @@ class Cluster:
         Their names continue its numbering: "gpu-3", "gpu-4" after "gpu-2"; with `prefix`, the
         prefix and numbers from 1. `labels` replace labels of the node: a rack, a zone. The state of
         the node is not copied: new nodes are ready and not cordoned, without the taints that
-        Kubernetes sets for a state, such as node.kubernetes.io/not-ready. Other objects that describe its devices (ResourceSlices, NUMA zones) are not copied; add them with
-        `upsert`.
+        Kubernetes sets for a state, such as node.kubernetes.io/not-ready. Other objects that
+        describe its devices (ResourceSlices, NUMA zones) are not copied; add them with `upsert`.
 
         >>> import kai
         >>> cluster = kai.Cluster().nodes("gpu-", 2, gpus=8).add_nodes(2, like="gpu-1")

@@ -673,6 +673,8 @@ class _Case:
                 found.append(_as_sentence(tidy(each.message)))
             if each.is_nowhere:
                 why, *besides = each.why_nowhere(shares_gpus=self.facts.sharer is not None)
+                if not now and why == each.excluded():
+                    why = f"no node is suitable ({why})"
                 found += [f"{start}: {why}.", *(_as_sentence(other) for other in besides)]
         return list(dict.fromkeys(found))[:_MOST_CAUSES]
 

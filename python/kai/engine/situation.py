@@ -215,9 +215,7 @@ class Situation:
         """For each group whose pods must run in one domain, the best of these. Raises KeyError for
         an unknown name."""
         return [
-            None
-            if row is None
-            else Domain(*row[:5], _obstacles(row[5]), row[6])
+            None if row is None else Domain(*row[:5], _obstacles(row[5]), row[6])
             for row in self._compiled.domains(list(names))
         ]
 

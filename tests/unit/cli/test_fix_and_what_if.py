@@ -355,7 +355,11 @@ def test_a_second_node_after_drain_is_no_file(run: Run, racks: Path) -> None:
         (["--drain", "r9"], 1, "no node has the name 'r9'"),
         (["--queue", "vision.quotas=1"], 2, "give QUEUE.FIELD=VALUE"),
         (["--queue", "vison.quota=1"], 1, "did you mean 'vision'?"),
-        (["--queue", "vision.quota=9", "--queue", "vision.quota=2"], 2, "vision.quota more than once"),
+        (
+            ["--queue", "vision.quota=9", "--queue", "vision.quota=2"],
+            2,
+            "vision.quota more than once",
+        ),
         (["--queue", "vision.weight=much"], 2, "'much' is not a number"),
         (["--drain", "r1", "--fix", "train"], 2, "--fix and --what-if exclude each other"),
     ],

@@ -58,7 +58,8 @@ def test_limits_of_all_resources_are_named() -> None:
     cluster.pending("a/job", gpus=1, cpus=4, memory="4Gi")
     plan = kai.Scheduler(ALLOCATE).plan(cluster)
     assert plan.why("a/job").splitlines()[1:] == [
-        "  It can never start in this queue: it needs at least 4 CPUs, but the limit of queue a is 1.",
+        "  It can never start in this queue: it needs at least 4 CPUs, but the limit of queue a is "
+        "1.",
         "  It can never start in this queue: it needs at least 4 GiB of memory, but the limit of "
         "queue a is 1 GiB.",
     ]

@@ -331,8 +331,8 @@ def test_gpu_memory_that_no_node_tells(tmp_path: Path) -> None:
     file = tmp_path / "objects.json"
     file.write_text(json.dumps({"kind": "List", "items": objects}))
     assert why(kai.load(file), "p") == [
-        "  It can never start here: node n1 without a number of MiB in the label"
-        " nvidia.com/gpu.memory.",
+        "  It can never start here: no node is suitable (node n1 without a number of MiB in the "
+        "label nvidia.com/gpu.memory).",
         "  Node n1 has no label nvidia.com/gpu.memory: requests for GPU memory need it, in MiB.",
     ]
 
