@@ -38,7 +38,7 @@ _OF_ITS_STATE = frozenset(
         *("memory-pressure", "disk-pressure", "pid-pressure"),
     )
 )
-"""Taints that Kubernetes sets for what a node's conditions say, and for a cordon."""
+"""Taints that Kubernetes sets for a cordon, and for conditions of a node."""
 _OF_THE_SERVER = ("resourceVersion", "uid", "managedFields", "selfLink", "deletionTimestamp")
 
 
