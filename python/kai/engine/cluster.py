@@ -1126,14 +1126,14 @@ class Cluster:
             )
         return known.objects
 
-    def _pods_of(self, group: str) -> dict[str, Mapping[str, Any]]:
-        """The pods of a pod group, by name."""
-        namespace, _, name = group.rpartition("/")
-        wanted = (namespace or "default", name)
+    def _pods_of(self, *groups: str) -> dict[str, Mapping[str, Any]]:
+        """The pods of these pod groups, by name."""
+        parts = (group.rpartition("/") for group in groups)
+        wanted = {(namespace or "default", name) for namespace, _, name in parts}
         return {
             key: pod
             for key, pod in self._all("Pod").items()
-            if _group_of(pod) == wanted and isinstance(at(pod, "metadata", "name"), str)
+            if _group_of(pod) in wanted and isinstance(at(pod, "metadata", "name"), str)
         }
 
     def _put(self, kind: str, manifest: Mapping[str, Any]) -> None:
@@ -1514,9 +1514,11 @@ def _group_of(pod: Mapping[str, Any]) -> tuple[Any, Any]:
     pods."""
     try:
         metadata = pod["metadata"]
-        return metadata.get("namespace") or "default", metadata["annotations"][_GROUP]
+        named = metadata.get("namespace") or "default", metadata["annotations"][_GROUP]
+        hash(named)  # a malformed name is no name
     except (KeyError, TypeError, AttributeError):
         return None, None
+    return named
 
 
 def _dump(value: object) -> bytes:

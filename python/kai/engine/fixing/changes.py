@@ -155,14 +155,16 @@ def put(kind: str, manifest: Mapping[str, Any]) -> Edit:
 
 
 def changed(
-    kind: str, names: Iterable[str], change: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    kind: str,
+    names: Iterable[str] | Callable[[Cluster], Iterable[str]],
+    change: Callable[[Mapping[str, Any]], Mapping[str, Any]],
 ) -> Edit:
     """An edit of existing objects: `change` gets each as it is by then and returns the new one, so
-    that several edits of an object add up."""
-    chosen = tuple(names)
+    that several edits of an object add up. `names` may depend on the changes before."""
+    chosen = names if callable(names) else tuple(names)
 
     def edit(cluster: Cluster) -> None:
-        for name in chosen:
+        for name in chosen(cluster) if callable(chosen) else chosen:
             cluster.upsert({**change(cluster._existing(kind, name)), "kind": kind})
 
     return edit

@@ -146,8 +146,7 @@ def _of_affinity(
 ) -> Change:
     def how(cluster: Cluster) -> Iterator[Part]:
         shapes: dict[str, tuple[str, dict[str, Any]]] = {}
-        for name in waiting.pod_names:
-            pod = cluster._existing("Pod", name)
+        for name, pod in waiting.pods_of_owner(cluster).items():
             if _terms(pod):
                 terms = _terms(_with_terms(pod, change))
                 required = {"nodeSelectorTerms": terms} if terms else None
@@ -156,7 +155,7 @@ def _of_affinity(
             of = waiting.its_pods if len(shapes) == 1 else waiting.pods_like(first)
             yield Part({"spec": {"affinity": {"nodeAffinity": shape}}}, comment=of)
 
-    edit = changed("Pod", waiting.pod_names, lambda pod: _with_terms(pod, change))
+    edit = changed("Pod", waiting.pods_of_owner, lambda pod: _with_terms(pod, change))
     return Change("affinity", says, how, edit=edit, rights=(waiting.right,))
 
 
@@ -175,6 +174,6 @@ def _without_labels(waiting: Waiting, unmet: Sequence[Unmet]) -> Change:
         "selector",
         f"drop the node selectors {labels} of {waiting.owner}",
         yaml_of(shown, of=waiting.its_pods),
-        edit=changed("Pod", waiting.pod_names, selecting),
+        edit=changed("Pod", waiting.pods_of_owner, selecting),
         rights=(waiting.right,),
     )

@@ -333,7 +333,7 @@ def of_group(
                 for name, value in fields.items()
             }
         how = patch(_RESOURCE, waiting.namespace, waiting.name.rpartition("/")[2], body)
-    edit = changed("PodGroup", [waiting.name], lambda group: with_spec(group, **fields))
+    edit = changed("PodGroup", waiting.groups_of_owner, lambda group: with_spec(group, **fields))
     return Change(kind, says, how, edit=edit, rights=(waiting.right,))
 
 
@@ -375,7 +375,7 @@ def _change_of_spec(
     """A change of where its waiting pods may run: of the pod template of its workload. `shown`: the
     same part of each of them, to be printed."""
     how = yaml_of(shown, of=waiting.its_pods) if shown else commands()
-    edit = changed("Pod", waiting.pod_names, change)
+    edit = changed("Pod", waiting.pods_of_owner, change)
     return Change(kind, says, how, edit=edit, rights=(waiting.right,))
 
 
@@ -442,7 +442,7 @@ def _more_pods(waiting: Waiting, missing: Mapping[str, int]) -> Change:
     return Change(
         "pods",
         f"create {text.count(number, 'more pod')}{names} of {waiting.owner}",
-        lambda _: _how_to_create(waiting, missing),
+        partial(_how_to_create, waiting, missing),
         edit=partial(_create, waiting, missing),
         rights=(waiting.right if waiting.has_owner else _to_create(waiting),),
     )
@@ -472,11 +472,13 @@ def _to_create(waiting: Waiting) -> Right:
     return Right("create", "Pod", "", waiting.namespace)
 
 
-def _how_to_create(waiting: Waiting, missing: Mapping[str, int]) -> tuple[str, ...]:
+def _how_to_create(
+    waiting: Waiting, missing: Mapping[str, int], cluster: Cluster
+) -> tuple[str, ...]:
     """The workload creates its pods; pods without one are created from YAML."""
     kind, _, name = waiting.owner.partition(" ")
     short = name.rpartition("/")[2]
-    number = len(waiting.cluster._pods_of(waiting.name)) + sum(missing.values())
+    number = len(cluster._pods_of(waiting.name)) + sum(missing.values())
     if waiting.has_owner and len(missing) == 1 and "" in missing:
         if kind in _WITH_REPLICAS:
             what = f"{kind.lower()} {short} -n {waiting.namespace}"
@@ -492,7 +494,7 @@ def _how_to_create(waiting: Waiting, missing: Mapping[str, int]) -> tuple[str, .
         return (f"# {waiting.owner}: replicas for {text.listing(parts, most=len(parts))}",)
     lines: list[str] = []
     for subgroup, more in missing.items():
-        model = edits.pod_like(_model(waiting, subgroup), 0)
+        model = edits.pod_like(_model(waiting, subgroup, cluster), 0)
         metadata: dict[str, Any] = {"generateName": f"{short}-", "namespace": waiting.namespace}
         for part in ("labels", "annotations"):
             if own := mapping(at(model, "metadata", part)):
@@ -505,16 +507,17 @@ def _how_to_create(waiting: Waiting, missing: Mapping[str, int]) -> tuple[str, .
     return tuple(lines)
 
 
-def _model(waiting: Waiting, subgroup: str) -> Manifest:
-    """One of its pods, of this sub-group if it has any."""
-    of_it = [pod for pod in waiting.pods if labels_of(pod).get(keys.SUBGROUP_LABEL, "") == subgroup]
-    return (of_it or waiting.pods)[-1]
+def _model(waiting: Waiting, subgroup: str, cluster: Cluster) -> Manifest:
+    """One of its pods as it is by then, of this sub-group if it has any."""
+    pods = [cluster._existing("Pod", full_name(pod)) for pod in waiting.pods]
+    of_it = [pod for pod in pods if labels_of(pod).get(keys.SUBGROUP_LABEL, "") == subgroup]
+    return (of_it or pods)[-1]
 
 
 def _create(waiting: Waiting, missing: Mapping[str, int], cluster: Cluster) -> None:
     """Adds pods like its own, by sub-group."""
     for subgroup, number in missing.items():
-        model = _model(waiting, subgroup)
+        model = _model(waiting, subgroup, cluster)
         names = cluster._all("Pod")
         numbers = edits.new_numbers(full_name(model), names)
         for _ in range(number):

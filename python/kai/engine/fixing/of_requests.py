@@ -452,8 +452,8 @@ def _change_of_containers(
     def how(cluster: Cluster) -> Iterator[Part]:
         shapes: dict[str, tuple[str, dict[str, Any]]] = {}
         changed_pods = 0
-        for name in waiting.pod_names:
-            pod = cluster._existing("Pod", name)
+        pods = waiting.pods_of_owner(cluster)
+        for name, pod in pods.items():
             spec = of_pod.shown(pod, change(pod))
             body = {"metadata": {"annotations": dict(annotations)}} if annotations else {}
             body |= {"spec": spec} if spec else {}
@@ -461,11 +461,11 @@ def _change_of_containers(
                 shapes.setdefault(json.dumps(body), (name, body))
                 changed_pods += 1
         # Pods that already request less keep what they request.
-        is_for_all = len(shapes) == 1 and changed_pods == len(waiting.pods)
+        is_for_all = len(shapes) == 1 and changed_pods == len(pods)
         for first, body in shapes.values():
             yield Part(body, comment=waiting.its_pods if is_for_all else waiting.pods_like(first))
 
-    edit = changed("Pod", waiting.pod_names, change)
+    edit = changed("Pod", waiting.pods_of_owner, change)
     return Change(kind, says, how, edit=edit, rights=(waiting.right,))
 
 

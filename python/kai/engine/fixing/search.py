@@ -4,6 +4,7 @@ the changed cluster."""
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,6 +32,8 @@ MOST_ROUNDS = 10
 """Of reasons that are left with the changes for earlier ones: three limits of each of three queues
 show one after the other."""
 ROUNDS_IN_ANY_CASE = 3
+
+_NUMBER = re.compile(r"(?<!\S)\d[\d,.]*(?!\S)")
 
 Decided = Mapping[str, tuple[int, int, int]]
 
@@ -88,7 +91,7 @@ class _Search:
             self._trials.allow_more(MOST_PLANS)
             try:
                 for changes in search():
-                    found.setdefault(frozenset(change.says for change in changes), changes)
+                    found.setdefault(frozenset(map(_without_numbers, changes)), changes)
                     if len(found) >= most:
                         break
             except NoMorePlans:
@@ -241,6 +244,8 @@ class _Search:
     def _fix(self, changes: tuple[Change, ...]) -> Fix:
         name = self._waiting.name
         started = self._trials.started(changes)
+        # Pods are created last, because they are printed as they are by then.
+        changes = tuple(sorted(changes, key=lambda change: change.kind == "pods"))
         effects = _effects(self._waiting.situation.decided, started.decided, name)
         rights = [right for change in changes for right in change.rights]
         return Fix(
@@ -257,6 +262,12 @@ class _Search:
             rights=tuple(dict.fromkeys(rights)),
             _made=changes,
         )
+
+
+def _without_numbers(change: Change) -> str:
+    """Two sets of changes that differ in numbers are one answer: the search made one of them from
+    the other end."""
+    return _NUMBER.sub("", change.says)
 
 
 def _are_the_same(reasons: Sequence[Reason], others: Sequence[Reason]) -> bool:

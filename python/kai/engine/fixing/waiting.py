@@ -50,9 +50,24 @@ class Waiting:
         return self.cluster._find("PodGroup", self.name) or {}
 
     @cached_property
-    def pod_names(self) -> list[str]:
-        """Of `pods`: "namespace/name"."""
-        return [full_name(pod) for pod in self.pods]
+    def groups_of_owner(self) -> tuple[str, ...]:
+        """The PodGroups that follow its owner: its own, and those of the same workload, such as one
+        for each pod of a Deployment."""
+        top = at(self.manifest, "metadata", "annotations", keys.TOP_OWNER_ANNOTATION)
+        if not isinstance(top, str) or not self.is_written_again:
+            return (self.name,)
+        return tuple(
+            name
+            for name, each in self.cluster._all("PodGroup").items()
+            if name.rpartition("/")[0] == self.namespace
+            and at(each, "metadata", "annotations", keys.TOP_OWNER_ANNOTATION) == top
+        )
+
+    def pods_of_owner(self, cluster: Cluster) -> dict[str, Manifest]:
+        """Those that follow its owner and have no node, by name, as they are in a changed cluster:
+        what is edited for one of them is edited for all, also for pods that a change created."""
+        every = cluster._pods_of(*self.groups_of_owner)
+        return {name: pod for name, pod in sorted(every.items()) if not at(pod, "spec", "nodeName")}
 
     @cached_property
     def pods(self) -> list[Manifest]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import yaml
 from proven import fixes, plan_of
 
 import kai
 from kai.api import keys
+
+PARTS = ("limits", "requests")
 
 
 def group_of_bare_pods(pods: int, **fields: Any) -> kai.Cluster:
@@ -110,3 +113,51 @@ def test_pods_of_no_sub_group_get_a_label() -> None:
     label = "Label its pods with kai.scheduler/subgroup-name"
     assert f"{label} and one of its sub-groups: workers." in answer
     assert "Create" not in answer
+
+
+def job_of_one_pod_that_needs_three(resource: str, amount: str) -> kai.Cluster:
+    node = {"cpu": 16, "memory": "48Gi", "nvidia.com/gpu": 4}
+    limits = {"limits": {resource: amount}}
+    spec = {"restartPolicy": "Never", "containers": [{"name": "main", "resources": limits}]}
+    metadata = {
+        "name": "w",
+        "namespace": "a",
+        "annotations": {keys.BATCH_MIN_MEMBER_ANNOTATION: "3"},
+    }
+    objects = [
+        {"kind": "Node", "metadata": {"name": "n1"}, "status": {"capacity": node}},
+        {
+            "kind": "Job",
+            "metadata": metadata,
+            "spec": {"parallelism": 1, "template": {"spec": spec}},
+        },
+    ]
+    return kai.load(yaml.safe_dump_all(objects).encode())
+
+
+@pytest.mark.parametrize(
+    ("resource", "amount", "wanted"),
+    [
+        ("nvidia.com/gpu", "8", "request 1 GPU for each pod instead of 8"),
+        ("cpu", "40", "request 5 CPUs for each pod instead of 40"),
+        ("memory", "80Gi", "request 16 GiB of memory for each pod instead of 80 GiB"),
+    ],
+)
+def test_new_pods_request_what_the_others_do_by_then(
+    resource: str, amount: str, wanted: str
+) -> None:
+    """The workload creates them from the same template. A set is answered once, with one number."""
+    found = plan_of(job_of_one_pod_that_needs_three(resource, amount)).fix("a/pg-w")
+    more = [fix.changes for fix in found if "pods" in fix.kinds]
+    assert more == [(wanted, "create 2 more pods of Job a/w")]
+
+
+def test_new_bare_pods_are_printed_with_the_smaller_request() -> None:
+    limits = {"name": "m", "resources": {part: {"nvidia.com/gpu": "8"} for part in PARTS}}
+    cluster = group_of_bare_pods(1, containers=[limits])
+    [fix] = [fix for fix in plan_of(cluster).fix("a/new") if "pods" in fix.kinds]
+    assert fix.changes[0] == "request 1 GPU for each pod instead of 8"
+    created = yaml.safe_load(
+        "\n".join(fix.how).partition("# to create 2 times")[2].partition("\n")[2]
+    )
+    assert created["spec"]["containers"][0]["resources"]["requests"] == {"nvidia.com/gpu": "1"}

@@ -147,3 +147,36 @@ def test_a_part_of_a_gpu_is_not_made_smaller_before_it_is_requested() -> None:
     assert found
     for fix in found:
         assert not any(change.endswith("instead of 0.5") for change in fix.changes)
+
+
+def deployment(gpus: int, replicas: int, **labels: str) -> dict[str, Any]:
+    """In a file: its pods are those of its template."""
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": pod("", gpus)["spec"]}
+    metadata = {"name": "web", "namespace": "a", "labels": {"kai.scheduler/queue": "a", **labels}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    return {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": metadata, "spec": spec}
+
+
+def test_a_label_of_a_deployment_concerns_all_its_pods() -> None:
+    """Each has a pod group. With the higher priority for both, the first one still comes first."""
+    cluster = loaded(deployment(3, 2, priorityClassName="train"))
+    assert "priority" not in fixes(cluster, "a/pg-web-1")
+
+
+def test_a_request_of_a_deployment_concerns_all_its_pods() -> None:
+    """Two pods with 2 GPUs fill the node. With only one of them smaller, its 1 GPU would fit."""
+    fix = fixes(loaded(deployment(3, 3), pod("x", 1)), "a/pg-web-1")["gpus"]
+    assert fix.changes == ("request 2 GPUs for each pod instead of 3",)
+    assert fix.then_wait == ("a/pg-x",)
+    assert fix.how[0] == "# the pods of Deployment a/web"
+
+
+def test_a_label_of_a_set_of_leaders_and_workers_concerns_all_its_replicas() -> None:
+    workers = {"spec": pod("", 1)["spec"]}
+    replicas = {
+        "kind": "LeaderWorkerSet",
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "metadata": {"name": "l", "namespace": "a", "labels": {"kai.scheduler/queue": "a"}},
+        "spec": {"replicas": 2, "leaderWorkerTemplate": {"size": 3, "workerTemplate": workers}},
+    }
+    assert "priority" not in fixes(loaded(replicas), "a/pg-l-group-1")
