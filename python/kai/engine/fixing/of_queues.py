@@ -22,7 +22,6 @@ from kai.engine.situation import exact
 
 _RESOURCE = "queues.scheduling.run.ai"
 _UNITS: Mapping[str, float] = {"gpu": 1, "cpu": 1, "memory": 2**30}
-_IN_FIELDS: Mapping[str, float] = {"gpu": 1, "cpu": 1000, "memory": 1e-6}  # spec 1 F2
 _OPTIONS = {
     ("quota", "gpu"): "deserved_gpus",
     ("quota", "cpu"): "deserved_cpus",
@@ -153,10 +152,9 @@ def _raised(what: str, queue: str, resource: str, now: float, needed: list[float
 def _amount(what: str, queue: str, resource: str, now: float, value: float) -> Change:
     name = RESOURCE_NAMES[resource]
     shown = f"raise the {what} of {name} of queue {queue} from {_short(resource, now)} to "
-    in_field = value * _IN_FIELDS[resource]
-    plain = int(in_field) if in_field == int(in_field) else in_field
-    body = {"spec": {"resources": {resource: {what: plain}}}}
     options: Any = {_OPTIONS[what, resource]: value}
+    # In the units of the fields, and exactly what the edit writes.
+    body = {"spec": {"resources": {resource: objects.queue_resource(resource, options)}}}
     return Change(
         what,
         shown + _short(resource, value),

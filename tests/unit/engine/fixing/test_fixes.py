@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import pickle
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -32,6 +33,15 @@ def test_a_limit_of_memory_is_raised_in_whole_gibibytes() -> None:
     cluster.pending("a/new", gpus=1, memory="9.5Gi")
     fix = fixes(cluster, "a/new")["limit"]
     assert fix.changes == ("raise the limit of memory of queue a from 8 GiB to 10 GiB",)
+
+
+@pytest.mark.parametrize("gib", [100, 29, 83])
+def test_a_limit_of_memory_is_printed_as_it_was_planned(gib: int) -> None:
+    """In megabytes of 10^6 bytes: a float beside 107374.1824 would be less than 100 GiB."""
+    cluster = kai.Cluster().queue("a", memory_limit="1Gi").node("n1", gpus=4, memory="256Gi")
+    fix = fixes(cluster.pending("a/x", gpus=1, memory=f"{gib}Gi"), "a/x")["limit"]
+    body = json.loads(fix.how[0].partition("-p ")[2].strip("'"), parse_float=Fraction)
+    assert body["spec"]["resources"]["memory"]["limit"] * 10**6 == gib * 2**30
 
 
 def test_a_quota_lets_a_queue_reclaim() -> None:
