@@ -133,14 +133,11 @@ def printed(parts: Iterable[str | Part]) -> Iterator[str]:
 
 
 def _merged(one: Any, other: Any) -> Any:
-    """`other` was written later. Containers are merged by name; tolerations add up."""
+    """`other` was written later. Containers are merged by name."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         both = {**one, **other}
         for name in one.keys() & other.keys():
-            if name == "tolerations":
-                both[name] = [*one[name], *other[name]]
-            else:
-                both[name] = _merged(one[name], other[name])
+            both[name] = _merged(one[name], other[name])
         return both
     if isinstance(one, list) and isinstance(other, list):
         by_name = [{each.get("name"): each for each in rows} for rows in (one, other)]

@@ -3,14 +3,12 @@ several labels of their node selector."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from kai.api.reading import at, mapping, objects
-from kai.engine.cluster import Cluster
-from kai.engine.fixing.changes import Change, Part, changed, with_spec, yaml_of
+from kai.engine.fixing.changes import Change, changed, with_spec, yaml_of
 from kai.engine.fixing.ladders import Ladder, several
 from kai.engine.fixing.waiting import Manifest, Waiting
 from kai.engine.places import near
@@ -144,18 +142,15 @@ def _with_terms(pod: Manifest, change: Callable[[Manifest], Manifest | None]) ->
 def _of_affinity(
     waiting: Waiting, says: str, change: Callable[[Manifest], Manifest | None]
 ) -> Change:
-    def how(cluster: Cluster) -> Iterator[Part]:
-        shapes: dict[str, tuple[str, dict[str, Any]]] = {}
-        for name, pod in waiting.pods_of_owner(cluster).items():
-            if _terms(pod):
-                terms = _terms(_with_terms(pod, change))
-                required = {"nodeSelectorTerms": terms} if terms else None
-                shapes.setdefault(json.dumps(terms), (name, {_REQUIRED: required}))
-        for first, shape in shapes.values():
-            of = waiting.its_pods if len(shapes) == 1 else waiting.pods_like(first)
-            yield Part({"spec": {"affinity": {"nodeAffinity": shape}}}, comment=of)
+    def body(pod: Manifest) -> Manifest:
+        if not _terms(pod):
+            return {}
+        terms = _terms(_with_terms(pod, change))
+        required = {"nodeSelectorTerms": terms} if terms else None
+        return {"spec": {"affinity": {"nodeAffinity": {_REQUIRED: required}}}}
 
     edit = changed("Pod", waiting.pods_of_owner, lambda pod: _with_terms(pod, change))
+    how = partial(waiting.parts, body=body)
     return Change("affinity", says, how, edit=edit, rights=(waiting.right,))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -200,10 +200,8 @@ def tolerations(waiting: Waiting) -> Iterator[Ladder]:
         added = [_toleration(each) for each in taints]
         noun = "taint" if len(taints) == 1 else "taints"
         says = f"tolerate the {noun} {text.listing(taints)} in {waiting.owner}"
-        shown = {"spec": {"tolerations": added}}
-        tolerant = partial(_tolerant, added)
         if waiting.pods:
-            yield one(_change_of_spec(waiting, "toleration", says, tolerant, shown))
+            yield one(_tolerating(waiting, says, added))
 
 
 def topologies(waiting: Waiting) -> Iterator[Ladder]:
@@ -365,18 +363,18 @@ def _with_topology(waiting: Waiting, says: str, constraint: Mapping[str, Any]) -
     )
 
 
-def _change_of_spec(
-    waiting: Waiting,
-    kind: str,
-    says: str,
-    change: Callable[[Manifest], Manifest],
-    shown: Mapping[str, Any] | None = None,
-) -> Change:
-    """A change of where its waiting pods may run: of the pod template of its workload. `shown`: the
-    same part of each of them, to be printed."""
-    how = yaml_of(shown, of=waiting.its_pods) if shown else commands()
-    edit = changed("Pod", waiting.pods_of_owner, change)
-    return Change(kind, says, how, edit=edit, rights=(waiting.right,))
+def _tolerating(waiting: Waiting, says: str, added: list[dict[str, str]]) -> Change:
+    def tolerant(pod: Manifest) -> Manifest:
+        own = objects(at(pod, "spec", "tolerations"))
+        return with_spec(pod, tolerations=[*own, *(each for each in added if each not in own)])
+
+    def body(pod: Manifest) -> Manifest:
+        """All of them: a patch replaces the list."""
+        return {"spec": {"tolerations": tolerant(pod)["spec"]["tolerations"]}}
+
+    how = partial(waiting.parts, body=body)
+    edit = changed("Pod", waiting.pods_of_owner, tolerant)
+    return Change("toleration", says, how, edit=edit, rights=(waiting.right,))
 
 
 def _selecting(waiting: Waiting, label: str, value: str, other: str | None) -> Change:
@@ -392,7 +390,9 @@ def _selecting(waiting: Waiting, label: str, value: str, other: str | None) -> C
     else:
         says = f"select {label}={other} instead of {value or label + '='} in {waiting.owner}"
     shown = {"spec": {"nodeSelector": {label: other}}}
-    return _change_of_spec(waiting, "selector", says, selecting, shown)
+    how = yaml_of(shown, of=waiting.its_pods)
+    edit = changed("Pod", waiting.pods_of_owner, selecting)
+    return Change("selector", says, how, edit=edit, rights=(waiting.right,))
 
 
 def _in_sub_group(waiting: Waiting, pods: list[str], wrong: str, name: str) -> Change:
@@ -537,10 +537,6 @@ def _labelled_claim(waiting: Waiting, full: str) -> Change:
         edit=changed("ResourceClaim", [full], lambda claim: with_labels(claim, labels)),
         rights=(Right("patch", "ResourceClaim", name, namespace),),
     )
-
-
-def _tolerant(added: list[dict[str, str]], pod: Manifest) -> Manifest:
-    return with_spec(pod, tolerations=[*(at(pod, "spec", "tolerations") or ()), *added])
 
 
 def _toleration(taint: str) -> dict[str, str]:

@@ -3,7 +3,6 @@ CPUs, less memory, fewer of any other resource."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +15,7 @@ from kai.api.reading import annotations_of, at, mapping, node_of, whole_number
 from kai.engine import requests as of_pod
 from kai.engine import text
 from kai.engine.amounts import SIZES, amount, part
-from kai.engine.cluster import Cluster
-from kai.engine.fixing.changes import Change, Part, changed, with_annotations
+from kai.engine.fixing.changes import Change, changed, with_annotations
 from kai.engine.fixing.ladders import Ladder, one, several
 from kai.engine.fixing.waiting import Manifest, Waiting
 from kai.engine.places import near
@@ -449,22 +447,12 @@ def _change_of_containers(
     """A change of what the containers of its waiting pods request: of the pod templates of its
     workload. What differs is printed, once for pods that differ in the same way."""
 
-    def how(cluster: Cluster) -> Iterator[Part]:
-        shapes: dict[str, tuple[str, dict[str, Any]]] = {}
-        changed_pods = 0
-        pods = waiting.pods_of_owner(cluster)
-        for name, pod in pods.items():
-            spec = of_pod.shown(pod, change(pod))
-            body = {"metadata": {"annotations": dict(annotations)}} if annotations else {}
-            body |= {"spec": spec} if spec else {}
-            if body:
-                shapes.setdefault(json.dumps(body), (name, body))
-                changed_pods += 1
-        # Pods that already request less keep what they request.
-        is_for_all = len(shapes) == 1 and changed_pods == len(pods)
-        for first, body in shapes.values():
-            yield Part(body, comment=waiting.its_pods if is_for_all else waiting.pods_like(first))
+    def body(pod: Manifest) -> Manifest:
+        spec = of_pod.shown(pod, change(pod))
+        made = {"metadata": {"annotations": dict(annotations)}} if annotations else {}
+        return made | ({"spec": spec} if spec else {})
 
+    how = partial(waiting.parts, body=body)
     edit = changed("Pod", waiting.pods_of_owner, change)
     return Change(kind, says, how, edit=edit, rights=(waiting.right,))
 

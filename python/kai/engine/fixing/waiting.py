@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from kai.api.kinds import full_name
 from kai.api.reading import at
 from kai.engine.cluster import Cluster
 from kai.engine.explain import Account
-from kai.engine.fixing.changes import Right
+from kai.engine.fixing.changes import Part, Right
 from kai.engine.places import Amounts, Holders, Places
 from kai.engine.situation import GroupFacts, sum_of_smallest
 from kai.engine.values import GroupPlan, Reason, bounds_of
@@ -113,6 +114,22 @@ class Waiting:
     def pods_like(self, first: str) -> str:
         """The same of some of its pods: those that are as this one, "namespace/name"."""
         return f"pods of {self.owner} like {first}"
+
+    def parts(
+        self, cluster: Cluster, body: Callable[[Manifest], Mapping[str, Any]]
+    ) -> Iterator[Part]:
+        """What is written for each of `pods_of_owner`, once for those with the same. An empty
+        `body`: the pod stays as it is."""
+        pods = self.pods_of_owner(cluster)
+        shapes: dict[str, tuple[str, Mapping[str, Any]]] = {}
+        written = 0
+        for name, pod in pods.items():
+            if made := body(pod):
+                shapes.setdefault(json.dumps(made), (name, made))
+                written += 1
+        is_for_all = len(shapes) == 1 and written == len(pods)
+        for first, shape in shapes.values():
+            yield Part(shape, comment=self.its_pods if is_for_all else self.pods_like(first))
 
     # ---- its reasons -----------------------------------------------------------------------------
 

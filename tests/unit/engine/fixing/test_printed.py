@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import yaml
-from proven import plan_of
+from proven import fixes, plan_of
 
 import kai
 from kai.engine.fixing import of_affinity
@@ -30,12 +30,9 @@ def test_parts_of_one_object_are_one() -> None:
     ]  # fmt: skip
 
 
-def test_containers_are_merged_by_name_and_tolerations_add_up() -> None:
+def test_containers_are_merged_by_name() -> None:
     bodies = [
-        {
-            "containers": [{"name": "main", "resources": {"requests": {resource: amount}}}],
-            "tolerations": [{"key": resource}],
-        }
+        {"containers": [{"name": "main", "resources": {"requests": {resource: amount}}}]}
         for resource, amount in (("cpu", 1), ("memory", "1Gi"))
     ]
     first, *rest = printed(Part({"spec": body}, comment=POD) for body in bodies)
@@ -43,8 +40,15 @@ def test_containers_are_merged_by_name_and_tolerations_add_up() -> None:
     requests = {"cpu": 1, "memory": "1Gi"}
     assert yaml.safe_load("\n".join(rest))["spec"] == {
         "containers": [{"name": "main", "resources": {"requests": requests}}],
-        "tolerations": [{"key": "cpu"}, {"key": "memory"}],
     }
+
+
+def test_tolerations_are_printed_with_those_that_the_pods_have() -> None:
+    """The list is replaced by what is printed, so the pod would no longer tolerate `team`."""
+    cluster = kai.Cluster().queue("a").node("n1", gpus=4, taints=["team=b:NoSchedule", "maint"])
+    fix = fixes(cluster.pending("a/x", gpus=1, tolerations=["team"]), "a/x")["toleration"]
+    shown = yaml.safe_load("\n".join(fix.how))["spec"]["tolerations"]
+    assert [each["key"] for each in shown] == ["team", "maint"]
 
 
 def test_patches_of_one_queue_are_one_command() -> None:
