@@ -25,7 +25,7 @@ from kai.engine.fixing.changes import (
     yaml_of,
 )
 from kai.engine.fixing.ladders import Ladder, one, several
-from kai.engine.fixing.waiting import Manifest, Waiting
+from kai.engine.fixing.waiting import Manifest, Waiting, is_of_template
 from kai.engine.places import near
 
 _OF_KUBERNETES = "system-"  # priority classes of the cluster's own pods
@@ -58,7 +58,9 @@ def pods(waiting: Waiting) -> Iterator[Ladder]:
             ready = each["exist"] - each["gated"]
             needed += max(0, min(each["minimum"], each["exist"]) - ready)
     gated = [pod for pod in waiting.pods if at(pod, "spec", "schedulingGates")]
-    if gated and needed:
+    if gated and needed and all(map(is_of_template, gated)):
+        yield one(_ungated(waiting, gated, len(gated)))
+    elif gated and needed:
         counts = sorted({min(needed, len(gated)), len(gated)})
         yield Ladder(counts, partial(_ungated, waiting, gated), unit=1, now=0)
     if waiting.pods and missing:
@@ -421,6 +423,9 @@ def _ungated(waiting: Waiting, gated: list[Manifest], value: float) -> Change:
     names = [full_name(pod) for pod in chosen]
     short = [name.rpartition("/")[2] for name in names]
     noun = "gate" if len(gates) == 1 else "gates"
+    if all(map(is_of_template, gated)):
+        says = f"remove the scheduling {noun} {text.listing(sorted(gates))} of {waiting.its_pods}"
+        return _ungated_template(waiting, says)
     body = '[{"op":"remove","path":"/spec/schedulingGates"}]'
     return Change(
         "pods",
@@ -432,6 +437,21 @@ def _ungated(waiting: Waiting, gated: list[Manifest], value: float) -> Change:
         ),
         edit=changed("Pod", names, lambda pod: with_spec(pod, schedulingGates=[])),
         rights=tuple(Right("patch", "Pod", name, waiting.namespace) for name in short),
+    )
+
+
+def _ungated_template(waiting: Waiting, says: str) -> Change:
+    """There are no pods that could be patched."""
+
+    def body(pod: Manifest) -> Manifest:
+        return {"spec": {"schedulingGates": None}} if at(pod, "spec", "schedulingGates") else {}
+
+    return Change(
+        "pods",
+        says,
+        partial(waiting.parts, body=body),
+        edit=changed("Pod", waiting.pods_of_owner, lambda pod: with_spec(pod, schedulingGates=[])),
+        rights=(waiting.right,),
     )
 
 
@@ -459,9 +479,10 @@ def _ungated_and_more(
         names = cluster._pods_of(waiting.name)
         changed("Pod", names, lambda pod: with_spec(pod, schedulingGates=[]))(cluster)
 
+    of_new = "" if all(map(is_of_template, gated)) else " and of the new ones"
     return Change(
         "pods",
-        f"{more.says}, and {ungated.says} and of the new ones",
+        f"{more.says}, and {ungated.says}{of_new}",
         lambda cluster: (*more.how(cluster), *ungated.how(cluster)),
         edit=edit,
         rights=(*more.rights, *ungated.rights),

@@ -220,6 +220,12 @@ def _top_owner(manifest: Manifest) -> Manifest:
     return {}
 
 
+def is_of_template(pod: Manifest) -> bool:
+    """Whether the pod exists only as a template in a file: a controller would create it, and it has
+    no uid but the one that reading files gave it."""
+    return bool(controller_of(pod)) and str(at(pod, "metadata", "uid")).startswith("Pod/")
+
+
 def controller_of(pod: Manifest) -> str:
     """What creates the pod again if it is deleted, "ReplicaSet a/web-1"; "" for a bare pod."""
     for each in at(pod, "metadata", "ownerReferences") or ():

@@ -180,3 +180,15 @@ def test_a_label_of_a_set_of_leaders_and_workers_concerns_all_its_replicas() -> 
         "spec": {"replicas": 2, "leaderWorkerTemplate": {"size": 3, "workerTemplate": workers}},
     }
     assert "priority" not in fixes(loaded(replicas), "a/pg-l-group-1")
+
+
+def test_a_gate_of_a_template_is_removed_there() -> None:
+    """The pods of a Deployment in a file do not exist, so none could be patched."""
+    gated = deployment(1, 2)
+    gated["spec"]["template"]["spec"]["schedulingGates"] = [{"name": "example.com/quota"}]
+    fix = fixes(loaded(gated), "a/pg-web-1")["pods"]
+    assert fix.changes == (
+        "remove the scheduling gate example.com/quota of the pods of Deployment a/web",
+    )
+    assert fix.how == ("# the pods of Deployment a/web", "spec:", "  schedulingGates: null")
+    assert fix.also_start == ("a/pg-web-0",)
