@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from kai.api import keys, quantities
 from kai.api.reading import at, mapping, objects
+from kai.engine.amounts import SIZES
 
 Manifest = Mapping[str, Any]
 _PARTS = ("initContainers", "containers")
+_UNITS_OF_CPUS = (Fraction(1), Fraction(1, 10), Fraction(1, 1000))
+_UNITS_OF_SIZES = (Fraction(2**30), Fraction(2**26), Fraction(2**20))
 
 
 def total(pod: Manifest, resource: str) -> Fraction:
@@ -33,27 +36,68 @@ def names(pod: Manifest) -> set[str]:
 
 
 def capped(pod: Manifest, resource: str, most: Fraction) -> dict[str, Any] | None:
-    """The pod with no more than this: its largest containers get less. None if its sidecars or its
-    overhead need more."""
+    """The pod with no more than this: its containers get less in proportion, and its init
+    containers no more than it may have. None if that leaves one of them nothing of what it
+    requests, because its sidecars or its overhead need more."""
     most -= _overhead(pod, resource)
-    sidecars = sum((own for each, own, _ in _initial(pod, resource) if _stays(each)), Fraction(0))
-    if most < sidecars:
-        return None
-    initial = [
-        each if _stays(each) else _with(each, resource, min(own, most - before), own)
-        for each, own, before in _initial(pod, resource)
-    ]
+    initial = []
+    sidecars = Fraction(0)
+    for each, own, before in _initial(pod, resource):
+        if _stays(each):
+            sidecars += own
+        elif own and before >= most:
+            return None
+        initial.append(
+            each if _stays(each) else _with(each, resource, min(own, most - before), own)
+        )
     containers = _containers(pod)
     amounts = [_own(each, resource) for each in containers]
-    excess = sum(amounts, Fraction(0)) + sidecars - most
-    for place in sorted(range(len(amounts)), key=lambda place: -amounts[place]):
-        less = min(amounts[place], max(excess, Fraction(0)))
-        excess -= less
-        containers[place] = _with(
-            containers[place], resource, amounts[place] - less, amounts[place]
-        )
+    shares = _shares(amounts, most - sidecars, units(resource))
+    if shares is None:
+        return None
+    containers = [
+        _with(each, resource, share, own)
+        for each, share, own in zip(containers, shares, amounts, strict=True)
+    ]
     made = {"containers": containers} | ({"initContainers": initial} if initial else {})
     return {**pod, "spec": {**mapping(pod.get("spec")), **made}}
+
+
+def units(resource: str) -> Sequence[Fraction]:
+    """In which a user counts it, the largest first."""
+    if resource == keys.CPU:
+        return _UNITS_OF_CPUS
+    return _UNITS_OF_SIZES if resource in SIZES else (Fraction(1),)
+
+
+def _shares(
+    amounts: Sequence[Fraction], most: Fraction, units: Sequence[Fraction]
+) -> list[Fraction] | None:
+    """Amounts of together no more than `most`, in proportion and in the largest unit in which each
+    has some. None: not each can have some.
+
+    >>> [int(each) for each in _shares([Fraction(8), Fraction(20)], Fraction(8), [Fraction(1)])]
+    [2, 6]
+    """
+    total = sum(amounts, Fraction(0))
+    if total <= most:
+        return [*amounts]
+    if most <= 0:
+        return None
+    for unit in units:
+        exact = [each * most / total / unit for each in amounts]
+        if unit == units[-1] or (most % unit == 0 and all(each >= 1 for each in exact if each)):
+            break
+    counts = [max(int(each), 1) if each else 0 for each in exact]
+    left = int(most / unit) - sum(counts)
+    while left < 0 and max(counts) > 1:  # of small ones that were rounded up
+        counts[counts.index(max(counts))] -= 1
+        left += 1
+    by_rest = sorted(range(len(counts)), key=lambda place: counts[place] - exact[place])
+    for place in by_rest[: max(left, 0)]:
+        counts[place] += 1
+    made = [min(count * unit, own) for count, own in zip(counts, amounts, strict=True)]
+    return made if left >= 0 else None
 
 
 def without(pod: Manifest, resource: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from kai.api import keys, quantities
 from kai.api.reading import annotations_of, at, mapping, node_of, whole_number
 from kai.engine import requests as of_pod
 from kai.engine import text
-from kai.engine.amounts import SIZES, amount, part
+from kai.engine.amounts import amount, part
 from kai.engine.fixing.changes import Change, changed, with_annotations
 from kai.engine.fixing.ladders import Ladder, one, several
 from kai.engine.fixing.waiting import Manifest, Waiting
@@ -23,8 +23,6 @@ from kai.engine.situation import exact
 from kai.engine.values import Evict
 
 _KINDS = {"cpu": "cpus", "memory": "memory"}
-_UNITS_OF_CPUS = (Fraction(1), Fraction(1, 10), Fraction(1, 1000))
-_UNITS_OF_SIZES = (Fraction(2**30), Fraction(2**26), Fraction(2**20))
 _WITHOUT_LADDER = ("gpu", "pods")
 _MOST_PROFILES = 3
 _TINY = 1e-6  # for amounts that are no exact floats
@@ -99,12 +97,6 @@ def amounts(waiting: Waiting) -> Iterator[Ladder]:
             yield _fewer(waiting, _KINDS.get(resource, "resources"), resource, values, unit)
 
 
-def _units_of(resource: str) -> Sequence[Fraction]:
-    if resource == keys.CPU:
-        return _UNITS_OF_CPUS
-    return _UNITS_OF_SIZES if resource in SIZES else (Fraction(1),)
-
-
 def _lacking(waiting: Waiting) -> list[str]:
     """The resources, other than GPUs, for which nodes or queues refuse its pods."""
     found: dict[str, None] = {}
@@ -143,7 +135,7 @@ class _Likely:
 
     def unit(self, now: Fraction) -> Fraction:
         """The largest unit in which something is free."""
-        units = _units_of(self.resource)
+        units = of_pod.units(self.resource)
         for unit in units:
             if self._largest_free(unit, math.ceil(now / unit) - 1):
                 return unit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import yaml
 from proven import fixes, plan_of
 
 import kai
+from kai.engine import requests
 from kai.engine.fixing.trials import starts_in
 
 MIB = 2**20
@@ -163,7 +165,7 @@ def test_an_init_container_requests_less() -> None:
     }
 
 
-def test_the_largest_container_gets_less() -> None:
+def test_containers_get_less_in_proportion() -> None:
     containers = [
         {"name": name, "resources": {"requests": {"cpu": cpus}}}
         for name, cpus in (("proxy", "1"), ("main", "18"), ("log", "500m"))
@@ -172,8 +174,31 @@ def test_the_largest_container_gets_less() -> None:
     fix = fixes(cluster, "a/new")["cpus"]
     assert fix.changes == ("request 16 CPUs for each pod instead of 19.5",)
     assert yaml.safe_load("\n".join(fix.how))["spec"]["containers"] == [
-        {"name": "main", "resources": {"requests": {"cpu": "14500m"}}}
+        {"name": name, "resources": {"requests": {"cpu": cpus}}}
+        for name, cpus in (("proxy", "800m"), ("main", "14800m"), ("log", "400m"))
     ]
+
+
+@pytest.mark.parametrize(
+    ("resource", "before", "room", "after"),
+    [
+        ("cpu", ("8", "20"), 8, ["2", "6"]),
+        ("cpu", ("100m", "20"), 8, ["40m", "7960m"]),
+        ("memory", ("1Gi", "63Gi"), 2**35, ["512Mi", "32256Mi"]),
+        ("nvidia.com/gpu", ("1", "8", "0"), 4, ["1", "3", "0"]),
+        ("nvidia.com/gpu", ("1", "8"), 1, None),
+    ],
+)
+def test_no_container_gets_nothing(
+    resource: str, before: tuple[str, ...], room: int, after: list[str] | None
+) -> None:
+    """One with 0 CPUs would be started, and starve."""
+    containers = [{"resources": {"requests": {resource: each}}} for each in before]
+    less = requests.capped({"spec": {"containers": containers}}, resource, Fraction(room))
+    found = less and [
+        each["resources"]["requests"][resource] for each in less["spec"]["containers"]
+    ]
+    assert found == after
 
 
 def test_pods_of_several_shapes_are_shown_one_by_one() -> None:
