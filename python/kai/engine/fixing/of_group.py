@@ -192,13 +192,8 @@ def selectors(waiting: Waiting) -> Iterator[Ladder]:
 
 def tolerations(waiting: Waiting) -> Iterator[Ladder]:
     """Taints that keep its pods off nodes, tolerated."""
-    seen: dict[tuple[str, ...], None] = {}
-    for places in waiting.places:
-        for obstacles in places.others:
-            causes = [each["cause"] for each in obstacles.causes]
-            if causes == ["untolerated_taints"]:
-                seen[tuple(obstacles.causes[0]["taints"])] = None
-    for taints in seen:
+    kept_off = waiting.kept_off_by("untolerated_taints")
+    for taints in dict.fromkeys(tuple(cause["taints"]) for _, cause in kept_off):
         added = [_toleration(each) for each in taints]
         noun = "taint" if len(taints) == 1 else "taints"
         says = f"tolerate the {noun} {text.listing(taints)} in {waiting.owner}"

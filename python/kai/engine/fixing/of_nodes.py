@@ -72,40 +72,31 @@ def _pods_of_an_empty_node(waiting: Waiting, name: str, gpus: Fraction) -> int:
 
 def uncordoned(waiting: Waiting) -> Iterator[Ladder]:
     """Nodes that are cordoned and could take its pods otherwise, one after the other."""
-    names = _kept_off(waiting, "node_unschedulable")
-    if names:
+    firsts = [obstacles.first for obstacles, _ in waiting.kept_off_by("node_unschedulable")]
+    if firsts:
+        names = _alike(waiting, firsts)
         counts = sorted({1, min(waiting.missing, len(names)), len(names)})
         yield Ladder(counts, lambda count: _uncordoned(names[: int(count)]), unit=1, now=0)
 
 
 def untainted(waiting: Waiting) -> Iterator[Ladder]:
     """Nodes without the taints that keep its pods off, one after the other."""
-    tainted = [
-        obstacles
-        for places in waiting.places
-        for obstacles in places.others
-        if [each["cause"] for each in obstacles.causes] == ["untolerated_taints"]
-    ]
-    for obstacles in tainted[:3]:
+    for obstacles, cause in [*waiting.kept_off_by("untolerated_taints")][:3]:
         names = _alike(waiting, [obstacles.first])
         counts = sorted({1, min(waiting.missing, len(names)), len(names)})
-        taints = obstacles.causes[0]["taints"]
+        taints = cause["taints"]
         yield Ladder(counts, partial(_untainted, names, taints), unit=1, now=0)
 
 
 def labels(waiting: Waiting) -> Iterator[Ladder]:
     """Nodes with the labels that its pods require."""
-    for places in waiting.places:
-        for obstacles in places.others:
-            if [each["cause"] for each in obstacles.causes] != ["node_affinity"]:
-                continue
-            unmet = obstacles.causes[0]["unmet"]
-            wanted = {each["label"]: _meeting(each) for each in unmet}
-            if not wanted or any(map(_describes, wanted)) or "" in wanted.values():
-                continue
-            names = _alike(waiting, [obstacles.first])
-            counts = sorted({1, min(waiting.missing, len(names)), len(names)})
-            yield Ladder(counts, partial(_labelled, names, wanted), unit=1, now=0)
+    for obstacles, cause in waiting.kept_off_by("node_affinity"):
+        wanted = {each["label"]: _meeting(each) for each in cause["unmet"]}
+        if not wanted or any(map(_describes, wanted)) or "" in wanted.values():
+            continue
+        names = _alike(waiting, [obstacles.first])
+        counts = sorted({1, min(waiting.missing, len(names)), len(names)})
+        yield Ladder(counts, partial(_labelled, names, wanted), unit=1, now=0)
 
 
 def _meeting(unmet: Mapping[str, Any]) -> str | None:
@@ -240,17 +231,6 @@ def _sum(one: Sequence[float], other: Sequence[float]) -> list[float]:
 
 
 # ---- the changes ---------------------------------------------------------------------------------
-
-
-def _kept_off(waiting: Waiting, cause: str) -> list[str]:
-    """Nodes that are kept from it by this cause alone, and those that are like them."""
-    firsts = [
-        obstacles.first
-        for places in waiting.places
-        for obstacles in places.others
-        if [each["cause"] for each in obstacles.causes] == [cause]
-    ]
-    return _alike(waiting, firsts) if firsts else []
 
 
 def _alike(waiting: Waiting, firsts: list[str]) -> list[str]:

@@ -14,7 +14,7 @@ from kai.api.reading import at
 from kai.engine.cluster import Cluster
 from kai.engine.explain import Account
 from kai.engine.fixing.changes import Part, Right
-from kai.engine.places import Amounts, Holders, Places
+from kai.engine.places import Amounts, Holders, Obstacles, Places
 from kai.engine.situation import GroupFacts, sum_of_smallest
 from kai.engine.values import GroupPlan, Reason, bounds_of
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kai.engine.answer import Answer
 
 Manifest = Mapping[str, Any]
+
+_OF_ALLOWED_NODES = frozenset(("node_unschedulable", "untolerated_taints", "node_affinity"))
 
 
 class Waiting:
@@ -37,6 +39,19 @@ class Waiting:
     @cached_property
     def places(self) -> list[Places]:
         return self.situation.places([self.name])[0]
+
+    def kept_off_by(self, cause: str) -> Iterator[tuple[Obstacles, Mapping[str, Any]]]:
+        """Nodes that cannot take its pods for this cause alone, with its facts; if there are none,
+        those with other causes too that changes can remove."""
+        found = [
+            (len(obstacles.causes), obstacles, each)
+            for places in self.places
+            for obstacles in places.others
+            for each in obstacles.causes
+            if each["cause"] == cause and all(map(_can_be_removed, obstacles.causes))
+        ]
+        fewest = min((causes for causes, _, _ in found), default=0)
+        return ((obstacles, each) for causes, obstacles, each in found if causes == fewest)
 
     @cached_property
     def holders(self) -> Sequence[Holders]:
@@ -187,6 +202,12 @@ class Waiting:
         if not self.each:
             return 0
         return sum(int(free // self.each) for _, free, _ in self.nodes)
+
+
+def _can_be_removed(cause: Mapping[str, Any]) -> bool:
+    """Whether a node may take the pods by changes of the node or of the pods."""
+    is_smaller = cause["cause"] == "shortage" and bool(cause["largest"])
+    return is_smaller or cause["cause"] in _OF_ALLOWED_NODES
 
 
 def owner_of(cluster: Cluster, group: str, pods: Sequence[Manifest]) -> str:

@@ -298,6 +298,13 @@ def test_three_changes_are_found_where_two_do_not_suffice() -> None:
     assert all(change[1:] in str(fix) for change in fix.changes)
 
 
+def test_a_node_with_several_obstacles_is_freed_of_all() -> None:
+    """No change of one of them starts the group, so none was proposed."""
+    cluster = kai.Cluster().queue("a").node("n1", gpus=2, taints=["team"]).cordon("n1")
+    [fix, *_] = plan_of(cluster.pending("a/x", gpus=4)).fix("a/x")
+    assert set(fix.kinds) == {"toleration", "uncordon", "gpus"}
+
+
 def test_a_limit_is_raised_for_those_that_come_first() -> None:
     cluster = kai.Cluster().queue("a", gpu_limit=1).node("n1", gpus=8)
     for name in ("a", "b", "c"):
