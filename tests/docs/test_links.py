@@ -17,7 +17,7 @@ PAGES = sorted(
         *(ROOT / "notebooks").glob("*.ipynb"),
     ]
 )
-SOURCES = ("cpp", "python/kai", "tests", "tools", "examples", "cmake")
+SOURCES = ("cpp", "guard", "python/kai", "tests", "tools", "examples", "cmake")
 MADE = (".venv", "build", "__pycache__", "node_modules")
 
 BLOCK = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
