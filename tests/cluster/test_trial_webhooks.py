@@ -23,7 +23,7 @@ class Trial:
     def __init__(self, scene: Scene) -> None:
         self._scene, self._own = scene, f"{scene.namespace}-kai"
 
-    async def start(self) -> None:
+    async def start(self, *options: str) -> None:
         """Returns when new pods are changed."""
         [port] = free_ports(1)
         await self._scene.start(
@@ -31,6 +31,7 @@ class Trial:
             *("--webhooks", "--webhook-url", f"https://{HOST}:{port}"),
             *("--webhook-addr", f"{HOST}:{port}"),
             *("--gpu-fraction-runtime-class-name", ""),  # there is no class in this cluster
+            *options,
             direct=True,
         )
         await until(self._scene, "new pods are changed", self.changes_pods)
@@ -89,3 +90,37 @@ async def test_a_half_runs_and_pods_are_created_without_it(scene: Scene, *, name
         assert scene.kai.stop() == 0
         assert await trial.registrations() == []
         await scene.api.create(half("later", namespace))
+
+
+RESTRICTED = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+@scenario
+async def test_a_guarded_half_is_admitted_where_pods_are_restricted(
+    scene: Scene, *, namespace: str
+) -> None:
+    enforce = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
+    async with Reservations(scene.api), Trial(scene) as trial:
+        await scene.api.create(node("a10", 1, gpu_memory_mib=23028))
+        await scene.api.ready_nodes(1)
+        await trial.start("--guard-image", "registry.example/kai-sched:1")
+        await scene.api.patch(path_of("Namespace", name=namespace), enforce)
+        given = half("guarded", namespace)
+        given["spec"]["containers"][0]["securityContext"] = RESTRICTED
+        await scene.api.create(given)
+        await scene.bound(1)
+        found = (await pods_of(scene))["guarded"]["spec"]
+        [files] = found["initContainers"]
+        assert files["args"] == ["run", "guard-files", "/run/kai-guard"]
+        [container] = found["containers"]
+        values = {each["name"]: each.get("value") for each in container["env"]}
+        assert values["KAI_GUARD_LIMIT"] == "0.5"
+        assert values["LD_PRELOAD"] == "/run/kai-guard/libkaiguard.so"
+        refused = half("plain", namespace)
+        with pytest.raises(ApiError, match="violates PodSecurity"):
+            await scene.api.create(refused)
