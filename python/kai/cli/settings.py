@@ -41,7 +41,7 @@ _TEXTS = {
     "cpu_limit": "CPU limit, such as 2.",
     "memory_limit": "Memory limit, such as 32Gi.",
     "runtime_class": "Name of a RuntimeClass.",
-    "isolation": "Isolation of pods on a GPU: none, hamicore, mps or nvfractions.",
+    "isolation": "Isolation of pods on a GPU: none, guard, hamicore, mps or nvfractions.",
     "mps_pipe_directory": "Pipe directory of the MPS daemon.",
     "scheduler_name": "Name of the KAI scheduler in the cluster.",
     "queue_label_key": "Key of the queue label.",

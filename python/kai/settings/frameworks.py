@@ -22,7 +22,7 @@ MPS_PIPE_DIRECTORY = "/tmp/nvidia-mps"
 """The default pipe directory of NVIDIA's MPS daemon."""
 
 _HELPER = "call kai.runtime.limit() in the pod, which can query the GPU"
-_ENFORCED = ("hamicore", "mps", "nvfractions")
+_ENFORCED = ("guard", "hamicore", "mps", "nvfractions")
 _JAX, _JAX_BEFORE = "XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"
 _TORCH, _TORCH_NEW = "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"
 _TORCH_WITH_FRACTION = (2, 10)

@@ -22,7 +22,7 @@ from kai.settings import platforms
 from kai.settings.share import Share
 
 GpuKind = Literal["none", "whole", "fraction", "memory", "mig", "claim"]
-ISOLATIONS = ("none", "hamicore", "mps", "nvfractions")
+ISOLATIONS = ("none", "guard", "hamicore", "mps", "nvfractions")
 FRAMEWORKS = (
     "torch", "tensorflow", "jax", "vllm", "tensorrt-llm", "sglang", "triton", "cupy", "ray",
 )  # fmt: skip

@@ -8,6 +8,9 @@ from fractions import Fraction
 
 from kai.api import gpu_memory
 
+SHOWN_AS_TOTAL = ("guard", "hamicore")
+"""Isolations with which CUDA reports the share as the size of the device (spec 7 W2)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
@@ -20,7 +23,7 @@ class Share:
     total: int | None
     part: float | None  # KAI's "portion"
     fraction: Fraction | None  # as requested
-    limit: int | None  # the limit of HAMi
+    limit: int | None  # the limit of HAMi; the guard's is the request itself
     isolation: str
     headroom: int
     processes: int
@@ -56,6 +59,10 @@ class Share:
                 sees = limit
         elif isolation == "hamicore":
             sees = None
+        elif isolation == "guard":
+            if exact_fraction is not None and sees is not None:
+                budget = math.floor(exact_fraction * sees)
+            sees = budget
         return cls(
             budget=None if budget is None else budget // processes,
             total=sees,
@@ -78,13 +85,13 @@ class Share:
             return gpu_memory.allocator_fraction(
                 budget=self.budget, total=self.total, headroom=self.headroom
             )
-        if self.fraction is not None and self.isolation != "hamicore":
+        if self.fraction is not None and self.isolation not in SHOWN_AS_TOTAL:
             return gpu_memory.guessed_fraction(self.fraction, processes=self.processes)
         return None
 
     def utilization(self) -> Fraction | None:
         """The part of CUDA's total for an engine that counts all its memory; None if unknown."""
-        if self.isolation == "hamicore":
+        if self.isolation in SHOWN_AS_TOTAL:
             most = Fraction(90, 100 * self.processes)
             if self.budget is None or self.total is None:
                 return Fraction(math.floor(100 * most), 100)

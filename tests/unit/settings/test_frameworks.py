@@ -73,6 +73,7 @@ def test_tensorflow_grows_its_memory() -> None:
         ({**HALF}, "0.49"),
         ({**HALF, "isolation": "hamicore"}, "0.9"),
         ({"gpu_fraction": 0.5, "isolation": "hamicore"}, "0.9"),
+        ({"gpu_fraction": 0.5, "isolation": "guard"}, "0.9"),
         ({"gpu_memory": 4096, "gpu_memory_total": 15360}, "0.26"),
         ({"gpu_memory": 4096, "gpu_memory_total": 15360, "isolation": "hamicore"}, "0.9"),
         ({"gpu_fraction": 0.5}, "0.47"),

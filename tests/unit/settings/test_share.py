@@ -89,9 +89,11 @@ def test_a_share_rounded_to_zero_is_not_limited() -> None:
 EXAMPLES = [
     ("T4, half", 15360, {"gpu_fraction": 0.5}, "none", (7650, 15360, "0.464")),
     ("T4, half", 15360, {"gpu_fraction": 0.5}, "hamicore", (7680, 7680, "0.933")),
+    ("T4, half", 15360, {"gpu_fraction": 0.5}, "guard", (7680, 7680, "0.933")),
     ("A100 80G, quarter", 81920, {"gpu_fraction": 0.25}, "none", (20475, 81920, "0.243")),
     ("T4, 4096 MiB", 15360, {"gpu_memory": 4096}, "none", (4096, 15360, "0.233")),
     ("T4, 4096 MiB", 15360, {"gpu_memory": 4096}, "hamicore", (4096, 4147, "0.864")),
+    ("T4, 4096 MiB", 15360, {"gpu_memory": 4096}, "guard", (4096, 4096, "0.875")),
     ("A100 80G, 20 GiB", 81920, {"gpu_memory": 20480}, "none", (20480, 81920, "0.243")),
 ]
 
@@ -107,7 +109,7 @@ def test_fractions_for_allocators(
 
 
 @pytest.mark.parametrize("total", [15360, 23034, 81559, 143771])
-@pytest.mark.parametrize("isolation", ["none", "hamicore"])
+@pytest.mark.parametrize("isolation", ["none", "guard", "hamicore"])
 @pytest.mark.parametrize("processes", [1, 2, 3])
 def test_processes_and_headroom_stay_within_the_share(
     total: int, isolation: str, processes: int
@@ -123,6 +125,8 @@ def test_processes_and_headroom_stay_within_the_share(
         whole = gpu_memory.reserved(total, fraction=percent / 100)
         if isolation == "hamicore":
             whole = gpu_memory.hami_limit(total, percent / 100) or 0
+        elif isolation == "guard":
+            whole = total * percent // 100
         assert share.total is not None
         assert part is not None
         taken = processes * (part * share.total + share.headroom)
@@ -147,5 +151,8 @@ def test_the_fraction_of_an_unknown_device_has_headroom() -> None:
     assert share_of(gpu_fraction=0.09).allocator_fraction() is None
     assert share_of(gpu_fraction=0.5, processes=6).allocator_fraction() is None
     assert share_of(gpu_memory=4096).allocator_fraction() is None
-    unseen = share_of(gpu_fraction=0.5, isolation="hamicore")
-    assert unseen.allocator_fraction() is None
+    for isolation in ("guard", "hamicore"):
+        assert share_of(gpu_fraction=0.5, isolation=isolation).allocator_fraction() is None
+    # The guard shows a requested amount as the size of any device.
+    guarded = share_of(gpu_memory=4096, isolation="guard")
+    assert (guarded.total, guarded.allocator_fraction()) == (4096, Fraction(875, 1000))
