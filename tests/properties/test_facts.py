@@ -31,6 +31,7 @@ SEED = int(os.environ.get("KAI_SEED", "1"))
 CLUSTERS = int(os.environ.get("KAI_CLUSTERS", "12"))
 NOW = "2026-01-01T12:00:00Z"
 WAITING = ("unschedulable", "partly_placed")
+RESOURCES = {"GPU": "gpu", "CPU": "cpu", "B": "memory"}
 NEAR = Fraction(1, 100)  # numbers are printed with two decimals
 
 
@@ -87,6 +88,13 @@ class Facts:
     def limit(self, queue: str, limit: str) -> Iterator[tuple[Fraction, Fraction | None]]:
         yield number(limit), quota_of(self.world, queue, "gpu", "limit")
 
+    def limits(self, resource: str, queue: str, limit: str) -> Iterator[tuple[Fraction, Fraction]]:
+        """Amounts of memory have a unit, and are rounded."""
+        found = quota_of(self.world, queue, RESOURCES[resource], "limit")
+        if resource != "B":
+            assert found is not None
+            yield number(limit), found
+
     def quota(self, queue: str, quota: str) -> Iterator[tuple[Fraction, Fraction | None]]:
         yield number(quota), quota_of(self.world, queue, "gpu", "quota")
 
@@ -140,7 +148,9 @@ class Facts:
 Check = Callable[..., Iterator[tuple[Fraction, Fraction | None]]]
 SENTENCES: dict[str, Check] = {
     r"Queue (\S+) has a limit of ([\d.,]+) GPUs?: ": Facts.limit,
-    r"but the limit of queue (\S+) is ([\d.,]+)\.": Facts.limit,
+    r"at least [\d.,]+ (?:[KMGT]i)?(GPU|CPU|B)s?, but the limit of queue (\S+) is ([\d.,]+)": (
+        Facts.limits
+    ),
     r"Queue (\S+) deserves ([\d.,]+) GPUs?, its": Facts.quota,
     r"[qQ]ueue (\S+) has ([\d.,]+) GPUs? and a fair share": Facts.has,
     r"Queue (\S+) held ([\d.,]+) GPUs?; its fair share": Facts.held,
