@@ -65,22 +65,26 @@ CUresult Made(CUdevice device, const Make& call, const Undo& undo) {
   }
   // The first process of the pod measures it, when nothing else counts yet.
   uint64_t bytes = BytesOfContext(region().ContextOf(place.row));
+  const bool measures = bytes == 0 && region().BeginMeasuring();
+  if (measures) bytes = BytesOfContext(region().ContextOf(place.row));
   const bool is_known = bytes > 0;
+  if (measures && is_known) region().EndMeasuring();  // another process has, in the meantime
   if (is_known && !Reserve(place, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   const uint64_t before = is_known ? 0 : UsedOnMachine(device);
   const CUresult result = call();
+  if (!is_known) {
+    const uint64_t after = result == CUDA_SUCCESS ? UsedOnMachine(device) : 0;
+    bytes = BytesOfContext(after > before ? after - before : 0);
+    if (result == CUDA_SUCCESS) region().SetContext(place.row, bytes);
+    if (measures) region().EndMeasuring();
+  }
   if (result != CUDA_SUCCESS) {
     if (is_known) Release(place.row, bytes);
     return result;
   }
-  if (!is_known) {
-    const uint64_t after = UsedOnMachine(device);
-    bytes = BytesOfContext(after > before ? after - before : 0);
-    if (!Reserve(place, bytes)) {
-      undo();
-      return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    region().SetContext(place.row, bytes);
+  if (!is_known && !Reserve(place, bytes)) {
+    undo();
+    return CUDA_ERROR_OUT_OF_MEMORY;
   }
   counted_on[device] = bytes;
   contexts_on[device] = 1;

@@ -118,8 +118,10 @@ KAI_GUARD_EXPORT CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec* made, C
 KAI_GUARD_EXPORT CUresult cuGraphExecDestroy(CUgraphExec graph) {
   LoadDriver();
   Holding memory;
-  const bool is_known = holdings().Take({Handle::kGraph, NumberOf(graph)}, &memory);
+  const Handle handle = {Handle::kGraph, NumberOf(graph)};
+  const bool is_known = holdings().Take(handle, &memory);
   const CUresult result = Call(real::cuGraphExecDestroy, graph);
+  if (is_known && result != CUDA_SUCCESS) holdings().Put(handle, memory);
   if (is_known) Keepers().LookAtAll();
   return result;
 }

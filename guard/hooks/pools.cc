@@ -5,7 +5,7 @@
 namespace kai::guard {
 namespace {
 
-constexpr int kMostKeepers = 256;
+constexpr int kMostKeepers = 4096;
 
 Keeper table[kMostKeepers];
 int count = 0;
@@ -62,7 +62,7 @@ Keeper* Keepers::Of(const Place& place, CUmemoryPool pool) {
       return &table[i];
   }
   if (count == kMostKeepers) {
-    Say(&too_many, "this process has over 255 memory pools: the rest of them does not count");
+    Say(&too_many, "this process has over 4,095 memory pools: the rest of them does not count");
     return nullptr;
   }
   Keeper& keeper = table[count];
@@ -157,7 +157,8 @@ CUresult FromPool(Keepers* keepers, Keeper* keeper, uint64_t bytes, CUdeviceptr*
                   CUstream stream, const Ask& call) {
   if (keeper == nullptr) return call();
   keepers->Look(keeper);
-  const bool has_room = keeper->counted - UsedOf(keeper->pool) >= bytes;
+  const uint64_t used = UsedOf(keeper->pool);
+  const bool has_room = keeper->counted >= used && keeper->counted - used >= bytes;
   const uint64_t growth = (bytes + keeper->grain - 1) / keeper->grain * keeper->grain;
   if (!has_room && !keepers->Expect(keeper, growth)) return CUDA_ERROR_OUT_OF_MEMORY;
   const uint64_t before = keeper->counted - (has_room ? 0 : growth);
@@ -292,7 +293,21 @@ KAI_GUARD_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolPro
   return result;
 }
 
-// Pools that programs did not make, nor the driver for a device: those of managed memory.
+// Pools that programs did not make.
+
+KAI_GUARD_EXPORT CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
+  LoadDriver();
+  const CUresult result = Call(real::cuDeviceGetDefaultMemPool, pool, device);
+  if (result == CUDA_SUCCESS) KeepAt({CU_MEM_LOCATION_TYPE_DEVICE, {device}}, *pool);
+  return result;
+}
+
+KAI_GUARD_EXPORT CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) {
+  LoadDriver();
+  const CUresult result = Call(real::cuDeviceGetMemPool, pool, device);
+  if (result == CUDA_SUCCESS) KeepAt({CU_MEM_LOCATION_TYPE_DEVICE, {device}}, *pool);
+  return result;
+}
 
 KAI_GUARD_EXPORT CUresult cuMemGetDefaultMemPool(CUmemoryPool* pool, CUmemLocation* location,
                                                  CUmemAllocationType type) {

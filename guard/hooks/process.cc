@@ -66,13 +66,28 @@ Mode Join() {
   return Mode::kRefuses;
 }
 
+// Where the driver answers the guard's question with an error: if it refuses what the program asks
+// for too, for the same reason, the program gets that answer; else nothing is given uncounted.
+int RowWithout(CUresult answer) {
+  switch (answer) {
+    case CUDA_ERROR_NOT_INITIALIZED:
+    case CUDA_ERROR_DEINITIALIZED:
+    case CUDA_ERROR_INVALID_CONTEXT:
+    case CUDA_ERROR_INVALID_DEVICE:
+    case CUDA_ERROR_NO_DEVICE:
+      return Place::kNowhere;
+    default:
+      return Place::kRefused;
+  }
+}
+
 int LookUpRow(CUdevice device) {
   CUuuid found;
   CUresult result = Call(real::cuDeviceGetUuid_v2, &found, device);
   if (result != CUDA_SUCCESS) result = Call(real::cuDeviceGetUuid, &found, device);
   size_t total = 0;
   if (result == CUDA_SUCCESS) result = Call(real::cuDeviceTotalMem_v2, &total, device);
-  if (result != CUDA_SUCCESS) return Place::kNowhere;  // the driver refuses what follows, too
+  if (result != CUDA_SUCCESS) return RowWithout(result);
   Uuid uuid;
   memcpy(uuid.words.data(), found.bytes, sizeof(found.bytes));
   const int row = the_region.RowOf(uuid, total, LimitOfDevice(uuid, total));
@@ -115,7 +130,7 @@ Place PlaceOfDevice(CUdevice device) {
   int row = rows[device].load(std::memory_order_relaxed);
   if (row == kUnknownRow) {
     row = LookUpRow(device);
-    if (row != Place::kNowhere) rows[device].store(row, std::memory_order_relaxed);
+    if (row >= 0) rows[device].store(row, std::memory_order_relaxed);
   }
   return {row, 0, device};
 }
@@ -131,7 +146,7 @@ Place PlaceOfContext(CUcontext context) {
     if (is_other && Call(real::cuCtxPushCurrent_v2, context) != CUDA_SUCCESS) return {};
     const CUresult result = Call(real::cuCtxGetDevice, &device);
     if (is_other) Call(real::cuCtxPopCurrent_v2, &current);
-    if (result != CUDA_SUCCESS) return {};
+    if (result != CUDA_SUCCESS) return {RowWithout(result)};
     last_row = PlaceOfDevice(device).row;
     last_device = device;
     last_context = context;
@@ -143,7 +158,8 @@ Place PlaceOfContext(CUcontext context) {
 Place PlaceOfThread() {
   if (ModeOfProcess() == Mode::kOff) return {};
   CUcontext context = nullptr;
-  if (Call(real::cuCtxGetCurrent, &context) != CUDA_SUCCESS) return {};
+  const CUresult result = Call(real::cuCtxGetCurrent, &context);
+  if (result != CUDA_SUCCESS) return {RowWithout(result)};
   return PlaceOfContext(context);
 }
 

@@ -89,6 +89,7 @@ Limit Settings::LimitFor(const Uuid& device) const {
 }
 
 const char* ReadSettings(Settings* settings) {
+  *settings = Settings();  // a forked child reads them again
   settings->region = getenv("KAI_GUARD_REGION");
   if (settings->region != nullptr && settings->region[0] == '\0') settings->region = nullptr;
   const char* limit = getenv("KAI_GUARD_LIMIT");

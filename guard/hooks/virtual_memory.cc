@@ -76,11 +76,10 @@ KAI_GUARD_EXPORT CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t off
   LoadDriver();
   const Locked locked(&counting);
   const CUresult result = Call(real::cuMemMap, address, bytes, offset, handle, flags);
-  Holding holding;
-  if (result == CUDA_SUCCESS && holdings().Find({Handle::kPhysical, handle}, &holding)) {
-    AddUses(handle, 1);
-    holdings().Put({Handle::kMapping, address}, {Place::kNowhere, bytes, 0, handle});
-  }
+  if (result != CUDA_SUCCESS || ModeOfProcess() != Mode::kCounts) return result;
+  AddUses(handle, 1);
+  // Also of memory that does not count: it may lie beside such that does.
+  holdings().Put({Handle::kMapping, address}, {Place::kNowhere, bytes, 0, handle});
   return result;
 }
 

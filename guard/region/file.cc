@@ -1,10 +1,12 @@
 #include "guard/region/file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -20,10 +22,19 @@ bool StatOf(int descriptor, struct stat* found) {
   return syscall(SYS_fstat, descriptor, found) == 0;
 }
 
+// Programs without standard streams would write their texts into the file.
+int AboveStandard(int descriptor) {
+  if (descriptor < 0 || descriptor > STDERR_FILENO) return descriptor;
+  const int above = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  close(descriptor);
+  return above;
+}
+
 // ---- a file that another process shortens -------------------------------------------------------
 
 std::atomic<uintptr_t> mapped_at{0};
 std::atomic<size_t> mapped_bytes{0};
+std::atomic<bool> was_lost{false};
 struct sigaction earlier;
 
 void OnBusError(int signal, siginfo_t* info, void* context) {
@@ -31,6 +42,7 @@ void OnBusError(int signal, siginfo_t* info, void* context) {
   const uintptr_t start = mapped_at.load(std::memory_order_relaxed);
   const size_t bytes = mapped_bytes.load(std::memory_order_relaxed);
   if (start != 0 && at >= start && at < start + bytes) {
+    was_lost.store(true, std::memory_order_relaxed);
     // Zeros are no valid numbers, so that all requests are refused from now on.
     mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -58,11 +70,14 @@ void SurviveAShortFile(void* memory, size_t bytes) {
 
 }  // namespace
 
+bool RegionFile::is_lost() { return was_lost.load(std::memory_order_relaxed); }
+
 const char* RegionFile::Open(const char* path, size_t bytes) {
+  was_lost.store(false, std::memory_order_relaxed);
   path_ = path;
   bytes_ = bytes;
   struct stat found;
-  const int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+  const int descriptor = AboveStandard(open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
   if (descriptor < 0) return "it cannot be opened for writing";
   if (!StatOf(descriptor, &found) || !S_ISREG(found.st_mode)) {
     close(descriptor);
@@ -71,9 +86,11 @@ const char* RegionFile::Open(const char* path, size_t bytes) {
   descriptor_ = descriptor;
   device_ = found.st_dev;
   inode_ = found.st_ino;
-  if (!LockWhole()) return "its file system has no locks of opened files";
+  if (const char* wrong = LockWhole()) return wrong;
   if (StatOf(descriptor, &found) && found.st_size == 0) {
-    if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0) {
+    // Not only its size: a full file system would end the process when a page is first written.
+    if (posix_fallocate(descriptor, 0, static_cast<off_t>(bytes)) != 0) {
+      static_cast<void>(!ftruncate(descriptor, 0));
       UnlockWhole();
       return "its file system has no room for it";
     }
@@ -101,7 +118,18 @@ void RegionFile::Forget() {
   *this = RegionFile();
 }
 
-bool RegionFile::LockWhole() { return Change(F_OFD_SETLKW, F_WRLCK, kWhole); }
+// Not by a call that waits: a signal would end it, and a process that was stopped here would stop
+// all others.
+const char* RegionFile::LockWhole() {
+  constexpr int kMostTries = 10'000;
+  const timespec pause = {.tv_sec = 0, .tv_nsec = 1'000'000};
+  for (int i = 0; i < kMostTries; ++i) {
+    if (Change(F_OFD_SETLK, F_WRLCK, kWhole)) return nullptr;
+    if (errno != EAGAIN && errno != EACCES) return "its file system has no locks of opened files";
+    nanosleep(&pause, nullptr);
+  }
+  return "another process has kept the lock of the file for ten seconds";
+}
 void RegionFile::UnlockWhole() { Change(F_OFD_SETLK, F_UNLCK, kWhole); }
 bool RegionFile::Lock(int position) { return Change(F_OFD_SETLK, F_WRLCK, position); }
 void RegionFile::Unlock(int position) { Change(F_OFD_SETLK, F_UNLCK, position); }
@@ -125,7 +153,7 @@ int RegionFile::Descriptor() {
       found.st_ino == inode_) {
     return descriptor_;
   }
-  const int descriptor = open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  const int descriptor = AboveStandard(open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (descriptor < 0) return -1;
   if (!StatOf(descriptor, &found) || found.st_dev != device_ || found.st_ino != inode_) {
     close(descriptor);

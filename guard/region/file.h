@@ -28,8 +28,11 @@ class RegionFile {
   void Forget();
 
   void* memory() const { return memory_; }
+  // Its memory reads as zeros since a write or read found no file behind it.
+  static bool is_lost();
   // The lock of the whole file is for those who make it or add a row; it waits.
-  bool LockWhole();
+  // Returns null, or what is wrong.
+  const char* LockWhole();
   void UnlockWhole();
   bool Lock(int position);  // false: another process has it
   void Unlock(int position);

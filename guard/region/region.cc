@@ -83,7 +83,8 @@ Life LifeOf(uint64_t pid) {
 // a zombie. Processes of other containers cannot be seen; for them, the lock has to do.
 bool IsEnding(const Slot& slot) {
   const uint64_t pid = slot.pid.load(std::memory_order_relaxed);
-  if (pid == 0) return false;
+  // This process's own number: that of the program before exec, whose memory the driver has back.
+  if (pid == 0 || pid == static_cast<uint64_t>(getpid())) return false;
   const Life life = LifeOf(pid);
   return life.state != '\0' && life.state != 'Z' && life.state != 'X' &&
          life.started == slot.started.load(std::memory_order_relaxed);
@@ -100,6 +101,7 @@ const char* Region::Attach(const char* path) {
     // A process may have ended between giving the file its size and filling it.
     if (layout_->magic.value() == 0 && !layout_->magic.IsIntact()) Fill();
     wrong = Check();
+    if (RegionFile::is_lost()) wrong = "its file system has no room for it";
     file_.UnlockWhole();
   }
   if (wrong == nullptr) wrong = TakeSlot();
@@ -210,7 +212,7 @@ int Region::FindRow(const Uuid& device) const {
 }
 
 int Region::RowOf(const Uuid& device, uint64_t total, uint64_t limit) {
-  if (!file_.LockWhole()) return -1;
+  if (file_.LockWhole() != nullptr) return -1;
   int row = Check() == nullptr ? FindRow(device) : -2;
   if (row == -1) {
     for (row = 0; row < kMostDevices && layout_->rows[row].is_used.value() == 1;) ++row;
@@ -238,6 +240,9 @@ uint64_t Region::ContextOf(int row) const {
 }
 
 void Region::SetContext(int row, uint64_t bytes) { layout_->rows[row].context.Set(bytes); }
+
+bool Region::BeginMeasuring() { return file_.LockWhole() == nullptr; }
+void Region::EndMeasuring() { file_.UnlockWhole(); }
 
 // ---- sums ---------------------------------------------------------------------------------------
 

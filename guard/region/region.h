@@ -48,6 +48,9 @@ class Region {
   // What the first context that a process makes takes; 0: no process of the pod has made one.
   uint64_t ContextOf(int row) const;
   void SetContext(int row, uint64_t bytes);
+  // One process at a time, so that none measures another one's context.
+  bool BeginMeasuring();
+  void EndMeasuring();
 
   // Adds bytes, unless the sum would exceed the limit.
   [[nodiscard]] bool Reserve(int row, uint64_t bytes);

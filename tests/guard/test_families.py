@@ -55,6 +55,24 @@ FAMILIES = {
         "cu.call('cuMemFreeAsync', got, None); cu.call('cuMemPoolTrimTo', pool, c_size_t(0))",
         64 * MIB,
     ),
+    "default pool beside the device's own": (
+        "pool, got = c_void_p(), cu.handle()\n"
+        "cu.call('cuDeviceGetDefaultMemPool', byref(pool), 0)\n"
+        "cu.call('cuDeviceSetMemPool', 0, cu.pool())\n"
+        "cu.call('cuMemAllocFromPoolAsync', byref(got), c_size_t(MIB), pool, None)",
+        "cu.call('cuMemFreeAsync', got, None); cu.call('cuStreamSynchronize', None)",
+        32 * MIB,
+    ),
+    "physical beside memory of the host": (
+        "host, got, at = cu.create(2 * MIB, location=2), cu.create(4 * MIB), cu.handle()\n"
+        "cu.call('cuMemAddressReserve', byref(at), c_size_t(6 * MIB), 0, 0, 0)\n"
+        "there = ctypes.c_uint64(at.value + 2 * MIB)\n"
+        "cu.call('cuMemMap', at, c_size_t(2 * MIB), 0, host, 0)\n"
+        "cu.call('cuMemMap', there, c_size_t(4 * MIB), 0, got, 0)\n"
+        "cu.call('cuMemRelease', got)",
+        "cu.call('cuMemUnmap', at, c_size_t(6 * MIB))",
+        4 * MIB,
+    ),
     "memory of a pool that is freed at once": (
         "got = cu.handle(); cu.call('cuMemAllocAsync', byref(got), c_size_t(MIB), None)",
         "cu.free(got); cu.call('cuCtxSynchronize')",
@@ -171,7 +189,9 @@ def test_the_last_byte_is_given(machine: Machine, family: str) -> None:
     assert said.split()[:2] == ["took", str(FAMILIES[family][2])], said
 
 
-@pytest.mark.parametrize("family", [each for each in FAMILIES if "kernels" not in each])
+@pytest.mark.parametrize(
+    "family", [each for each in FAMILIES if "kernels" not in each and "host" not in each]
+)
 def test_what_the_driver_refuses_does_not_count(machine: Machine, family: str) -> None:
     names = [part.split("'")[1] for part in FAMILIES[family][0].split("cu.call(")[1:]] or [
         "cuMemAlloc_v2" if "alloc" in FAMILIES[family][0] else "cuMemCreate"

@@ -187,6 +187,35 @@ def test_a_forked_child_counts_for_itself(machine: Machine) -> None:
     assert machine.run(script, limit="0.5").split() == ["150", "462", "362"]
 
 
+def test_a_program_that_replaces_itself_holds_nothing_of_before(machine: Machine) -> None:
+    again = "import driver as cu; cu.start(); cu.alloc(400 << 20); print(cu.used() >> 20)"
+    script = (
+        "import os, sys, driver as cu\ncu.start(); cu.alloc(300 << 20)\n"
+        f"os.environ['STUB_BOOK'] += '-2'\nprogram = 'import sys; sys.path = ' + repr(sys.path)\n"
+        f"os.execv(sys.executable, [sys.executable, '-c', program + {again!r}.join(chr(10) + ' ')])"
+    )
+    script = script.replace(f"{again!r}.join(chr(10) + ' ')", f"chr(10) + {again!r}")
+    assert machine.run(script, limit="0.5").split() == ["400"]
+
+
+def test_limits_of_single_devices_are_read_again_in_each_child(machine: Machine) -> None:
+    uuids = [f"GPU-{n:08x}-0000-0000-0000-000000000000" for n in range(9)]
+    script = (
+        "import os, driver as cu\ncu.start()\nif os.fork() == 0:\n"
+        "    cu.start(); print(cu.info()[1] >> 20, flush=True); os._exit(0)\nos.wait()"
+    )
+    limits = ",".join(f"{each}=0.1" for each in uuids)
+    assert machine.run(script, limit="0.5", KAI_GUARD_LIMITS=limits).split() == ["512"]
+
+
+def test_the_file_is_no_standard_stream(machine: Machine) -> None:
+    """A program without these would write its texts there."""
+    script = "import os\nfor n in (0, 1, 2): os.close(n)\nimport driver as cu; cu.start()\n"
+    script += "try: os.write(2, b'a warning')\nexcept OSError: pass\ncu.alloc(10)"
+    machine.run(script, limit="0.5")
+    assert machine.region().limit == 512 * MIB
+
+
 def test_a_program_that_closes_all_descriptors_still_counts(machine: Machine) -> None:
     script = (
         "import os, driver as cu\ncu.start(); cu.alloc(300 << 20); os.closerange(3, 100)\n"
@@ -237,6 +266,17 @@ def test_a_process_that_cannot_count_does_not_start(
     said = machine.run(TRY, limit="0.5", **variables)
     assert "cuInit answered 304" in said
     assert f"kai guard: {sentence}" in said
+
+
+@pytest.mark.parametrize(
+    "function", ["cuDeviceGetUuid_v2", "cuDeviceTotalMem_v2", "cuCtxGetDevice"]
+)
+def test_what_cannot_be_counted_is_refused(machine: Machine, function: str) -> None:
+    script = (
+        "import driver as cu\ntry: cu.start(); cu.alloc(100)\n"
+        "except cu.Failed as failed: print(failed.code)"
+    )
+    assert machine.run(script, limit="0.5", STUB_FAIL=f"{function}:1").split() == ["2"]
 
 
 def test_programs_without_the_driver_do_not_notice_the_guard(machine: Machine) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 from kai.api import keys
@@ -24,11 +23,11 @@ CONTAINER = "kai-guard"
 LIMIT_ENV = "KAI_GUARD_LIMIT"
 PRELOAD_ENV = "LD_PRELOAD"
 
-_PART = re.compile(r"0*(\d?\.\d+)|0*(\d)")
-_MIB = re.compile(r"[1-9]\d*")
+_DIGITS = re.compile(r"[0-9]{1,15}")
 _RESOURCES = {
-    "requests": {"cpu": "10m", "memory": "64Mi"},
-    "limits": {"memory": "128Mi"},
+    # Equal, so that a pod whose containers are Guaranteed stays so.
+    "requests": {"cpu": "100m", "memory": "128Mi"},
+    "limits": {"cpu": "100m", "memory": "128Mi"},
 }
 _SECURITY = {
     "allowPrivilegeEscalation": False,
@@ -48,13 +47,17 @@ def limit_of(pod: Mapping[str, Any]) -> str:
     """
     annotations = mapping(at(pod, "metadata", "annotations"))
     memory = text(annotations.get(keys.GPU_MEMORY_ANNOTATION))
-    if _MIB.fullmatch(memory):
-        return f"{memory}Mi"
-    part = text(annotations.get(keys.GPU_FRACTION_ANNOTATION))
-    if not _PART.fullmatch(part) or not 0 < Fraction(part) <= 1:
+    if _DIGITS.fullmatch(memory) and int(memory) > 0:
+        return f"{int(memory)}Mi"
+    try:
+        # As the scheduler reads it: "5e-1" and "+0.5", too.
+        part = float(text(annotations.get(keys.GPU_FRACTION_ANNOTATION)))
+    except ValueError:
         return ""
-    # "1" would be a byte.
-    return part if "." in part and part[0] != "." else f"{float(Fraction(part)):.9f}".rstrip("0")
+    if not 0 < part <= 1:
+        return ""
+    decimals = f"{part:.9f}".rstrip("0")
+    return decimals + "0" if decimals.endswith(".") else decimals  # "1" would be a byte
 
 
 def is_guarded(pod: Mapping[str, Any], image: str) -> bool:
