@@ -1481,8 +1481,16 @@ class _Group:
 
 
 _BESIDE_OBJECTS = (
-    *("_name", "_now_ns", "_text_has_context", "_memory", "_lost", "_elsewhere", "_missing"),
-    *("_reader_rejected", "_reader_warnings", "_without_pods"),
+    "_name",
+    "_now_ns",
+    "_text_has_context",
+    "_memory",
+    "_lost",
+    "_elsewhere",
+    "_missing",
+    "_reader_rejected",
+    "_reader_warnings",
+    "_without_pods",
 )
 """The members of a cluster that copies and pickles take over beside its objects."""
 _NOW, _MEMORY, _LEFT_OUT = "now", "memory", "leftOut"  # members that we add to KAI's snapshot

@@ -34,8 +34,13 @@ _OF_ONE_NODE = {
 _OF_ITS_STATE = frozenset(
     f"node.kubernetes.io/{state}"
     for state in (
-        *("unschedulable", "not-ready", "unreachable", "network-unavailable"),
-        *("memory-pressure", "disk-pressure", "pid-pressure"),
+        "unschedulable",
+        "not-ready",
+        "unreachable",
+        "network-unavailable",
+        "memory-pressure",
+        "disk-pressure",
+        "pid-pressure",
     )
 )
 """Taints that Kubernetes sets for a cordon, and for conditions of a node."""

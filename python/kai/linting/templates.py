@@ -43,7 +43,9 @@ _OF_VALUES = frozenset(
         *("queue-not-leaf", "queue-parent-unknown", "queue-quantity", "queue-unknown"),
         *("queue-without-parent", "ray-num-gpus", "scheduler-other", "value-refused"),
         *("queue-overruled", "zenml-value", "claim-queue", "priority-unknown", "schema-refused"),
-        *("device-class-unknown", "sub-group-unknown", "topology-unknown"),
+        "device-class-unknown",
+        "sub-group-unknown",
+        "topology-unknown",
     )
 )
 """Codes about a value; the value is not known yet if it has a placeholder."""

@@ -88,10 +88,8 @@ def add_guard(pod: dict[str, Any], container: dict[str, Any], image: str) -> Non
         LIMIT_ENV: limit_of(pod),
     }
     others = [each for each in variables if each.get("name") not in written]
-    container["env"] = [
-        *others,
-        *({"name": name, "value": value} for name, value in written.items()),
-    ]
+    own = [{"name": name, "value": value} for name, value in written.items()]
+    container["env"] = others + own
 
 
 def _files(image: str) -> dict[str, Any]:
