@@ -1,6 +1,5 @@
 // The real functions of the CUDA driver, and the guard's own ones in their place.
 //
-//   LoadDriver();
 //   const CUresult result = Call(real::cuInit, flags);
 //   void* hook = HookFor(*function);           // dlsym found a function of the driver
 //   hook = HookFor(name, version, of_thread);  // cuGetProcAddress did
@@ -33,8 +32,10 @@ void* HookFor(const char* name, int cuda_version, bool of_thread);
 // Whether the headers that the guard was built with have a function of this name.
 bool IsKnown(const char* name);
 
+// Calls one of `real`, by reference: it is known once the driver is loaded; this loads it.
 template <typename Function, typename... Arguments>
-CUresult Call(Function* function, Arguments... arguments) {
+CUresult Call(Function* const& function, Arguments... arguments) {
+  if (!LoadDriver()) return CUDA_ERROR_NOT_SUPPORTED;
   return function == nullptr ? CUDA_ERROR_NOT_SUPPORTED : function(arguments...);
 }
 

@@ -84,13 +84,11 @@ CUresult LoadLibrary(uint64_t image_bytes, CUlibrary* loaded, const Ask& call) {
 }  // namespace
 
 KAI_GUARD_EXPORT CUresult cuModuleLoad(CUmodule* module, const char* path) {
-  LoadDriver();
   return LoadModule(SizeOfFile(path), module,
                     [&] { return Call(real::cuModuleLoad, module, path); });
 }
 
 KAI_GUARD_EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
-  LoadDriver();
   return LoadModule(SizeOfImage(image), module,
                     [&] { return Call(real::cuModuleLoadData, module, image); });
 }
@@ -98,20 +96,17 @@ KAI_GUARD_EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) 
 KAI_GUARD_EXPORT CUresult cuModuleLoadDataEx(CUmodule* module, const void* image,
                                              unsigned int count, CUjit_option* options,
                                              void** values) {
-  LoadDriver();
   return LoadModule(SizeOfImage(image), module, [&] {
     return Call(real::cuModuleLoadDataEx, module, image, count, options, values);
   });
 }
 
 KAI_GUARD_EXPORT CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
-  LoadDriver();
   return LoadModule(SizeOfImage(image), module,
                     [&] { return Call(real::cuModuleLoadFatBinary, module, image); });
 }
 
 KAI_GUARD_EXPORT CUresult cuModuleUnload(CUmodule module) {
-  LoadDriver();
   return Freed({Handle::kModule, NumberOf(module)},
                [&] { return Call(real::cuModuleUnload, module); });
 }
@@ -120,7 +115,6 @@ KAI_GUARD_EXPORT CUresult cuLibraryLoadData(CUlibrary* library, const void* code
                                             void** jit_values, unsigned int jit_count,
                                             CUlibraryOption* options, void** values,
                                             unsigned int count) {
-  LoadDriver();
   return LoadLibrary(SizeOfImage(code), library, [&] {
     return Call(real::cuLibraryLoadData, library, code, jit, jit_values, jit_count, options, values,
                 count);
@@ -131,7 +125,6 @@ KAI_GUARD_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* 
                                                 CUjit_option* jit, void** jit_values,
                                                 unsigned int jit_count, CUlibraryOption* options,
                                                 void** values, unsigned int count) {
-  LoadDriver();
   return LoadLibrary(SizeOfFile(path), library, [&] {
     return Call(real::cuLibraryLoadFromFile, library, path, jit, jit_values, jit_count, options,
                 values, count);
@@ -139,7 +132,6 @@ KAI_GUARD_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* 
 }
 
 KAI_GUARD_EXPORT CUresult cuLibraryUnload(CUlibrary library) {
-  LoadDriver();
   return Freed({Handle::kModule, NumberOf(library)},
                [&] { return Call(real::cuLibraryUnload, library); });
 }

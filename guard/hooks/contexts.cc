@@ -98,7 +98,7 @@ CUresult Created(CUcontext* context, CUdevice device, const Make& call) {
 }
 
 template <typename Real>
-CUresult Destroyed(Real* real, CUcontext context) {
+CUresult Destroyed(Real* const& real, CUcontext context) {
   const Locked locked(&making);
   const Place place = PlaceOfContext(context);
   const CUresult result = Call(real, context);
@@ -108,7 +108,7 @@ CUresult Destroyed(Real* real, CUcontext context) {
 
 // Releasing is not always the end of the primary context; resetting is.
 template <typename Real>
-CUresult GivenUp(Real* real, CUdevice device) {
+CUresult GivenUp(Real* const& real, CUdevice device) {
   const Locked locked(&making);
   const bool was_active = IsActive(device);
   const CUresult result = Call(real, device);
@@ -140,7 +140,6 @@ bool HasMemory(CUlimit limit) {
 }  // namespace
 
 KAI_GUARD_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
-  LoadDriver();
   const auto call = [&] { return Call(real::cuDevicePrimaryCtxRetain, context, device); };
   const Locked locked(&making);
   const bool is_new = ModeOfProcess() != Mode::kOff && !IsActive(device);
@@ -153,39 +152,32 @@ KAI_GUARD_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice 
 }
 
 KAI_GUARD_EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
-  LoadDriver();
   return GivenUp(real::cuDevicePrimaryCtxRelease, device);
 }
 
 KAI_GUARD_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-  LoadDriver();
   return GivenUp(real::cuDevicePrimaryCtxRelease_v2, device);
 }
 
 KAI_GUARD_EXPORT CUresult cuDevicePrimaryCtxReset(CUdevice device) {
-  LoadDriver();
   return GivenUp(real::cuDevicePrimaryCtxReset, device);
 }
 
 KAI_GUARD_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
-  LoadDriver();
   return GivenUp(real::cuDevicePrimaryCtxReset_v2, device);
 }
 
 KAI_GUARD_EXPORT CUresult cuCtxCreate(CUcontext* context, unsigned int flags, CUdevice device) {
-  LoadDriver();
   return Created(context, device, [&] { return Call(real::cuCtxCreate, context, flags, device); });
 }
 
 KAI_GUARD_EXPORT CUresult cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device) {
-  LoadDriver();
   return Created(context, device,
                  [&] { return Call(real::cuCtxCreate_v2, context, flags, device); });
 }
 
 KAI_GUARD_EXPORT CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam* affinity,
                                          int affinities, unsigned int flags, CUdevice device) {
-  LoadDriver();
   return Created(context, device, [&] {
     return Call(real::cuCtxCreate_v3, context, affinity, affinities, flags, device);
   });
@@ -193,24 +185,20 @@ KAI_GUARD_EXPORT CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam
 
 KAI_GUARD_EXPORT CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* with,
                                          unsigned int flags, CUdevice device) {
-  LoadDriver();
   return Created(context, device,
                  [&] { return Call(real::cuCtxCreate_v4, context, with, flags, device); });
 }
 
 KAI_GUARD_EXPORT CUresult cuCtxDestroy(CUcontext context) {
-  LoadDriver();
   return Destroyed(real::cuCtxDestroy, context);
 }
 
 KAI_GUARD_EXPORT CUresult cuCtxDestroy_v2(CUcontext context) {
-  LoadDriver();
   return Destroyed(real::cuCtxDestroy_v2, context);
 }
 
 // A limit counts with what it has above that of a new context.
 KAI_GUARD_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
-  LoadDriver();
   const auto call = [&] { return Call(real::cuCtxSetLimit, limit, value); };
   if (!HasMemory(limit)) return call();
   const Place place = PlaceOfThread();

@@ -86,37 +86,31 @@ CUresult Launched(CUgraphExec graph, const Ask& call) {
 
 KAI_GUARD_EXPORT CUresult cuGraphInstantiate(CUgraphExec* made, CUgraph graph, CUgraphNode* node,
                                              char* log, size_t size) {
-  LoadDriver();
   return Instantiated(Call(real::cuGraphInstantiate, made, graph, node, log, size), graph, made);
 }
 
 KAI_GUARD_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec* made, CUgraph graph, CUgraphNode* node,
                                                 char* log, size_t size) {
-  LoadDriver();
   return Instantiated(Call(real::cuGraphInstantiate_v2, made, graph, node, log, size), graph, made);
 }
 
 KAI_GUARD_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph graph,
                                                       unsigned long long flags) {
-  LoadDriver();
   return Instantiated(Call(real::cuGraphInstantiateWithFlags, made, graph, flags), graph, made);
 }
 
 KAI_GUARD_EXPORT CUresult cuGraphInstantiateWithParams(CUgraphExec* made, CUgraph graph,
                                                        CUDA_GRAPH_INSTANTIATE_PARAMS* with) {
-  LoadDriver();
   return Instantiated(Call(real::cuGraphInstantiateWithParams, made, graph, with), graph, made);
 }
 
 KAI_GUARD_EXPORT CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec* made, CUgraph graph,
                                                             CUDA_GRAPH_INSTANTIATE_PARAMS* with) {
-  LoadDriver();
   return Instantiated(Call(real::cuGraphInstantiateWithParams_ptsz, made, graph, with), graph,
                       made);
 }
 
 KAI_GUARD_EXPORT CUresult cuGraphExecDestroy(CUgraphExec graph) {
-  LoadDriver();
   Holding memory;
   const Handle handle = {Handle::kGraph, NumberOf(graph)};
   const bool is_known = holdings().Take(handle, &memory);
@@ -127,27 +121,22 @@ KAI_GUARD_EXPORT CUresult cuGraphExecDestroy(CUgraphExec graph) {
 }
 
 KAI_GUARD_EXPORT CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
-  LoadDriver();
   return Launched(graph, [&] { return Call(real::cuGraphLaunch, graph, stream); });
 }
 
 KAI_GUARD_EXPORT CUresult cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream) {
-  LoadDriver();
   return Launched(graph, [&] { return Call(real::cuGraphLaunch_ptsz, graph, stream); });
 }
 
 KAI_GUARD_EXPORT CUresult cuGraphUpload(CUgraphExec graph, CUstream stream) {
-  LoadDriver();
   return Launched(graph, [&] { return Call(real::cuGraphUpload, graph, stream); });
 }
 
 KAI_GUARD_EXPORT CUresult cuGraphUpload_ptsz(CUgraphExec graph, CUstream stream) {
-  LoadDriver();
   return Launched(graph, [&] { return Call(real::cuGraphUpload_ptsz, graph, stream); });
 }
 
 KAI_GUARD_EXPORT CUresult cuDeviceGraphMemTrim(CUdevice device) {
-  LoadDriver();
   Keepers keepers;
   const CUresult result = keepers.TrimGraphs(device);
   keepers.LookAtAll();

@@ -130,7 +130,6 @@ KAI_GUARD_JUMP("dlvsym", "kai_guard_replaced_version", "kai_guard_real_dlvsym");
 #endif
 
 KAI_GUARD_EXPORT CUresult cuInit(unsigned int flags) {
-  LoadDriver();
   const CUresult result = Call(real::cuInit, flags);
   // The sentence on the standard error output says why.
   if (result == CUDA_SUCCESS && ModeOfProcess() == Mode::kRefuses)
@@ -140,7 +139,6 @@ KAI_GUARD_EXPORT CUresult cuInit(unsigned int flags) {
 
 KAI_GUARD_EXPORT CUresult cuGetProcAddress(const char* name, void** function, int version,
                                            cuuint64_t flags) {
-  LoadDriver();
   return FindInDriver(name, function, version, flags,
                       [&] { return Call(real::cuGetProcAddress, name, function, version, flags); });
 }
@@ -148,7 +146,6 @@ KAI_GUARD_EXPORT CUresult cuGetProcAddress(const char* name, void** function, in
 KAI_GUARD_EXPORT CUresult cuGetProcAddress_v2(const char* name, void** function, int version,
                                               cuuint64_t flags,
                                               CUdriverProcAddressQueryResult* status) {
-  LoadDriver();
   return FindInDriver(name, function, version, flags, [&] {
     return Call(real::cuGetProcAddress_v2, name, function, version, flags, status);
   });

@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kPitch = 512;
 
 template <typename Real, typename Pointer, typename Size>
-CUresult Pitched(Real* real, Pointer* pointer, Size* pitch, Size width, Size height,
+CUresult Pitched(Real* const& real, Pointer* pointer, Size* pitch, Size width, Size height,
                  unsigned int element) {
   const auto call = [&] { return Call(real, pointer, pitch, width, height, element); };
   const Place place = PlaceOfThread();
@@ -38,7 +38,7 @@ CUresult Pitched(Real* real, Pointer* pointer, Size* pitch, Size width, Size hei
 }
 
 template <typename Real, typename Descriptor>
-CUresult Array(Real* real, CUarray* array, const Descriptor* descriptor) {
+CUresult Array(Real* const& real, CUarray* array, const Descriptor* descriptor) {
   const auto call = [&] { return Call(real, array, descriptor); };
   if (array == nullptr || descriptor == nullptr) return call();
   return Counted(PlaceOfThread(), SizeOfArray(*descriptor), Handle::kArray, call,
@@ -47,7 +47,7 @@ CUresult Array(Real* real, CUarray* array, const Descriptor* descriptor) {
 
 // Memory of a pool has no count of its own.
 template <typename Real, typename Pointer>
-CUresult FreeMemory(Real* real, Pointer pointer) {
+CUresult FreeMemory(Real* const& real, Pointer pointer) {
   const Handle handle = {Handle::kMemory, NumberOf(pointer)};
   Holding holding;
   const bool is_of_pool = !holdings().Find(handle, &holding);
@@ -73,13 +73,11 @@ KAI_GUARD_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* pointer, size_t bytes) {
 KAI_GUARD_EXPORT CUresult cuMemAllocPitch(CUdeviceptr_v1* pointer, unsigned int* pitch,
                                           unsigned int width, unsigned int height,
                                           unsigned int element) {
-  LoadDriver();
   return Pitched(real::cuMemAllocPitch, pointer, pitch, width, height, element);
 }
 
 KAI_GUARD_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* pointer, size_t* pitch, size_t width,
                                              size_t height, unsigned int element) {
-  LoadDriver();
   return Pitched(real::cuMemAllocPitch_v2, pointer, pitch, width, height, element);
 }
 
@@ -92,48 +90,39 @@ KAI_GUARD_EXPORT CUresult cuMemAllocManaged(CUdeviceptr* pointer, size_t bytes,
 }
 
 KAI_GUARD_EXPORT CUresult cuMemFree(CUdeviceptr_v1 pointer) {
-  LoadDriver();
   return FreeMemory(real::cuMemFree, pointer);
 }
 
 KAI_GUARD_EXPORT CUresult cuMemFree_v2(CUdeviceptr pointer) {
-  LoadDriver();
   return FreeMemory(real::cuMemFree_v2, pointer);
 }
 
 // ---- arrays -------------------------------------------------------------------------------------
 
 KAI_GUARD_EXPORT CUresult cuArrayCreate(CUarray* array, const CUDA_ARRAY_DESCRIPTOR_v1* from) {
-  LoadDriver();
   return Array(real::cuArrayCreate, array, from);
 }
 
 KAI_GUARD_EXPORT CUresult cuArrayCreate_v2(CUarray* array, const CUDA_ARRAY_DESCRIPTOR* from) {
-  LoadDriver();
   return Array(real::cuArrayCreate_v2, array, from);
 }
 
 KAI_GUARD_EXPORT CUresult cuArray3DCreate(CUarray* array, const CUDA_ARRAY3D_DESCRIPTOR_v1* from) {
-  LoadDriver();
   return Array(real::cuArray3DCreate, array, from);
 }
 
 KAI_GUARD_EXPORT CUresult cuArray3DCreate_v2(CUarray* array, const CUDA_ARRAY3D_DESCRIPTOR* from) {
-  LoadDriver();
   return Array(real::cuArray3DCreate_v2, array, from);
 }
 
 KAI_GUARD_EXPORT CUresult cuArrayDestroy(CUarray array) {
-  return Freed({Handle::kArray, NumberOf(array)}, [&] {
-    LoadDriver();
-    return Call(real::cuArrayDestroy, array);
-  });
+  return Freed({Handle::kArray, NumberOf(array)},
+               [&] { return Call(real::cuArrayDestroy, array); });
 }
 
 KAI_GUARD_EXPORT CUresult cuMipmappedArrayCreate(CUmipmappedArray* array,
                                                  const CUDA_ARRAY3D_DESCRIPTOR* from,
                                                  unsigned int levels) {
-  LoadDriver();
   const auto call = [&] { return Call(real::cuMipmappedArrayCreate, array, from, levels); };
   if (array == nullptr || from == nullptr) return call();
   return Counted(PlaceOfThread(), SizeOfMipmaps(*from, levels), Handle::kArray, call,
@@ -141,25 +130,20 @@ KAI_GUARD_EXPORT CUresult cuMipmappedArrayCreate(CUmipmappedArray* array,
 }
 
 KAI_GUARD_EXPORT CUresult cuMipmappedArrayDestroy(CUmipmappedArray array) {
-  return Freed({Handle::kArray, NumberOf(array)}, [&] {
-    LoadDriver();
-    return Call(real::cuMipmappedArrayDestroy, array);
-  });
+  return Freed({Handle::kArray, NumberOf(array)},
+               [&] { return Call(real::cuMipmappedArrayDestroy, array); });
 }
 
 // ---- memory of other interfaces -----------------------------------------------------------------
 
 KAI_GUARD_EXPORT CUresult cuImportExternalMemory(CUexternalMemory* memory,
                                                  const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* from) {
-  LoadDriver();
   const auto call = [&] { return Call(real::cuImportExternalMemory, memory, from); };
   if (memory == nullptr || from == nullptr) return call();
   return Counted(PlaceOfThread(), from->size, Handle::kExternal, call, [&] { return *memory; });
 }
 
 KAI_GUARD_EXPORT CUresult cuDestroyExternalMemory(CUexternalMemory memory) {
-  return Freed({Handle::kExternal, NumberOf(memory)}, [&] {
-    LoadDriver();
-    return Call(real::cuDestroyExternalMemory, memory);
-  });
+  return Freed({Handle::kExternal, NumberOf(memory)},
+               [&] { return Call(real::cuDestroyExternalMemory, memory); });
 }

@@ -191,12 +191,16 @@ bool IsCaptured(CUstream stream) {
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-// Managed memory without a device counts on that of the thread, as cuMemAllocManaged does.
-void KeepAt(const CUmemLocation& location, CUmemoryPool pool) {
-  if (ModeOfProcess() == Mode::kOff || IsOnHost(location.type)) return;
+CUmemLocation OnDevice(CUdevice device) { return {CU_MEM_LOCATION_TYPE_DEVICE, {device}}; }
+
+// The program has a name for the pool from now on. Managed memory without a device counts on that
+// of the thread, as cuMemAllocManaged does.
+CUresult Kept(const CUmemLocation& location, CUmemoryPool pool) {
+  if (ModeOfProcess() == Mode::kOff || IsOnHost(location.type)) return CUDA_SUCCESS;
   const bool has_device = location.type == CU_MEM_LOCATION_TYPE_DEVICE;
   const Place place = has_device ? PlaceOfDevice(location.id) : PlaceOfThread();
   Keepers().Of(place, pool);
+  return CUDA_SUCCESS;
 }
 
 CUstream OfThread(CUstream stream) { return stream == nullptr ? CU_STREAM_PER_THREAD : stream; }
@@ -228,7 +232,7 @@ CUresult AllocFromPool(CUdeviceptr* pointer, uint64_t bytes, CUmemoryPool pool, 
 }
 
 template <typename Real>
-CUresult FreeAsync(Real* real, CUdeviceptr pointer, CUstream stream) {
+CUresult FreeAsync(Real* const& real, CUdeviceptr pointer, CUstream stream) {
   const CUresult result =
       Freed({Handle::kMemory, pointer}, [&] { return Call(real, pointer, stream); });
   NoteUseOfPool();
@@ -248,21 +252,18 @@ CUresult Waited(const Ask& call) {
 using namespace kai::guard;  // NOLINT: the functions below belong to the driver's interface
 
 KAI_GUARD_EXPORT CUresult cuMemAllocAsync(CUdeviceptr* pointer, size_t bytes, CUstream stream) {
-  LoadDriver();
   return AllocAsync(pointer, bytes, stream,
                     [&] { return Call(real::cuMemAllocAsync, pointer, bytes, stream); });
 }
 
 KAI_GUARD_EXPORT CUresult cuMemAllocAsync_ptsz(CUdeviceptr* pointer, size_t bytes,
                                                CUstream stream) {
-  LoadDriver();
   return AllocAsync(pointer, bytes, OfThread(stream),
                     [&] { return Call(real::cuMemAllocAsync_ptsz, pointer, bytes, stream); });
 }
 
 KAI_GUARD_EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr* pointer, size_t bytes,
                                                   CUmemoryPool pool, CUstream stream) {
-  LoadDriver();
   return AllocFromPool(pointer, bytes, pool, stream, [&] {
     return Call(real::cuMemAllocFromPoolAsync, pointer, bytes, pool, stream);
   });
@@ -270,63 +271,49 @@ KAI_GUARD_EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr* pointer, size_t b
 
 KAI_GUARD_EXPORT CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* pointer, size_t bytes,
                                                        CUmemoryPool pool, CUstream stream) {
-  LoadDriver();
   return AllocFromPool(pointer, bytes, pool, OfThread(stream), [&] {
     return Call(real::cuMemAllocFromPoolAsync_ptsz, pointer, bytes, pool, stream);
   });
 }
 
 KAI_GUARD_EXPORT CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream) {
-  LoadDriver();
   return FreeAsync(real::cuMemFreeAsync, pointer, stream);
 }
 
 KAI_GUARD_EXPORT CUresult cuMemFreeAsync_ptsz(CUdeviceptr pointer, CUstream stream) {
-  LoadDriver();
   return FreeAsync(real::cuMemFreeAsync_ptsz, pointer, stream);
 }
 
 KAI_GUARD_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
-  LoadDriver();
   const CUresult result = Call(real::cuMemPoolCreate, pool, properties);
-  if (result == CUDA_SUCCESS) KeepAt(properties->location, *pool);
-  return result;
+  return result == CUDA_SUCCESS ? Kept(properties->location, *pool) : result;
 }
 
 // Pools that programs did not make.
 
 KAI_GUARD_EXPORT CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
-  LoadDriver();
   const CUresult result = Call(real::cuDeviceGetDefaultMemPool, pool, device);
-  if (result == CUDA_SUCCESS) KeepAt({CU_MEM_LOCATION_TYPE_DEVICE, {device}}, *pool);
-  return result;
+  return result == CUDA_SUCCESS ? Kept(OnDevice(device), *pool) : result;
 }
 
 KAI_GUARD_EXPORT CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) {
-  LoadDriver();
   const CUresult result = Call(real::cuDeviceGetMemPool, pool, device);
-  if (result == CUDA_SUCCESS) KeepAt({CU_MEM_LOCATION_TYPE_DEVICE, {device}}, *pool);
-  return result;
+  return result == CUDA_SUCCESS ? Kept(OnDevice(device), *pool) : result;
 }
 
 KAI_GUARD_EXPORT CUresult cuMemGetDefaultMemPool(CUmemoryPool* pool, CUmemLocation* location,
                                                  CUmemAllocationType type) {
-  LoadDriver();
   const CUresult result = Call(real::cuMemGetDefaultMemPool, pool, location, type);
-  if (result == CUDA_SUCCESS) KeepAt(*location, *pool);
-  return result;
+  return result == CUDA_SUCCESS ? Kept(*location, *pool) : result;
 }
 
 KAI_GUARD_EXPORT CUresult cuMemGetMemPool(CUmemoryPool* pool, CUmemLocation* location,
                                           CUmemAllocationType type) {
-  LoadDriver();
   const CUresult result = Call(real::cuMemGetMemPool, pool, location, type);
-  if (result == CUDA_SUCCESS) KeepAt(*location, *pool);
-  return result;
+  return result == CUDA_SUCCESS ? Kept(*location, *pool) : result;
 }
 
 KAI_GUARD_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool) {
-  LoadDriver();
   Keepers keepers;
   Keeper* keeper = keepers.Find(pool);
   const uint64_t in_use = keeper == nullptr ? 0 : UsedOf(pool);
@@ -336,7 +323,6 @@ KAI_GUARD_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool) {
 }
 
 KAI_GUARD_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep) {
-  LoadDriver();
   const CUresult result = Call(real::cuMemPoolTrimTo, pool, keep);
   Keepers keepers;
   if (Keeper* keeper = keepers.Find(pool)) keepers.Look(keeper);
@@ -356,7 +342,6 @@ cuuint64_t* ThresholdOf(const Keepers& keepers, CUmemoryPool pool, CUmemPool_att
 
 KAI_GUARD_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
                                                 void* value) {
-  LoadDriver();
   const Keepers keepers;
   cuuint64_t* threshold = ThresholdOf(keepers, pool, attribute);
   if (threshold == nullptr || value == nullptr)
@@ -368,7 +353,6 @@ KAI_GUARD_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_att
 
 KAI_GUARD_EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
                                                 void* value) {
-  LoadDriver();
   const Keepers keepers;
   const cuuint64_t* threshold = ThresholdOf(keepers, pool, attribute);
   if (threshold == nullptr || value == nullptr)
@@ -380,26 +364,21 @@ KAI_GUARD_EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_att
 // Where the driver makes pools smaller that have more than their threshold.
 
 KAI_GUARD_EXPORT CUresult cuStreamSynchronize(CUstream stream) {
-  LoadDriver();
   return Waited([&] { return Call(real::cuStreamSynchronize, stream); });
 }
 
 KAI_GUARD_EXPORT CUresult cuStreamSynchronize_ptsz(CUstream stream) {
-  LoadDriver();
   return Waited([&] { return Call(real::cuStreamSynchronize_ptsz, stream); });
 }
 
 KAI_GUARD_EXPORT CUresult cuEventSynchronize(CUevent event) {
-  LoadDriver();
   return Waited([&] { return Call(real::cuEventSynchronize, event); });
 }
 
 KAI_GUARD_EXPORT CUresult cuCtxSynchronize() {
-  LoadDriver();
   return Waited([&] { return Call(real::cuCtxSynchronize); });
 }
 
 KAI_GUARD_EXPORT CUresult cuCtxSynchronize_v2(CUcontext context) {
-  LoadDriver();
   return Waited([&] { return Call(real::cuCtxSynchronize_v2, context); });
 }

@@ -25,7 +25,7 @@ void ShowShare(int row, Size* free, Size* total) {
 }
 
 template <typename Size, typename Real>
-CUresult MemoryOfThread(Real* real, Size* free, Size* total) {
+CUresult MemoryOfThread(Real* const& real, Size* free, Size* total) {
   const CUresult result = Call(real, free, total);
   const Place place = PlaceOfThread();
   if (result != CUDA_SUCCESS || place.row < 0) return result;
@@ -35,7 +35,7 @@ CUresult MemoryOfThread(Real* real, Size* free, Size* total) {
 }
 
 template <typename Size, typename Real>
-CUresult TotalOf(Real* real, Size* bytes, CUdevice device) {
+CUresult TotalOf(Real* const& real, Size* bytes, CUdevice device) {
   const CUresult result = Call(real, bytes, device);
   const Place place = PlaceOfDevice(device);
   if (result != CUDA_SUCCESS || place.row < 0) return result;
@@ -85,22 +85,18 @@ void* ReplacementInNvml(const char* name, void* found) {
 using namespace kai::guard;  // NOLINT: the functions below belong to the driver's interface
 
 KAI_GUARD_EXPORT CUresult cuMemGetInfo(unsigned int* free, unsigned int* total) {
-  LoadDriver();
   return MemoryOfThread(real::cuMemGetInfo, free, total);
 }
 
 KAI_GUARD_EXPORT CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
-  LoadDriver();
   return MemoryOfThread(real::cuMemGetInfo_v2, free, total);
 }
 
 KAI_GUARD_EXPORT CUresult cuDeviceTotalMem(unsigned int* bytes, CUdevice device) {
-  LoadDriver();
   return TotalOf(real::cuDeviceTotalMem, bytes, device);
 }
 
 KAI_GUARD_EXPORT CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
-  LoadDriver();
   return TotalOf(real::cuDeviceTotalMem_v2, bytes, device);
 }
 

@@ -39,7 +39,6 @@ __attribute__((constructor)) void Register() {
 KAI_GUARD_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
                                       const CUmemAllocationProp* properties,
                                       unsigned long long flags) {
-  LoadDriver();
   const Place place = PlaceOf(properties);
   const auto call = [&] { return Call(real::cuMemCreate, handle, bytes, properties, flags); };
   if (!place.counts()) return call();
@@ -55,7 +54,6 @@ KAI_GUARD_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size
 }
 
 KAI_GUARD_EXPORT CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
-  LoadDriver();
   const Locked locked(&counting);
   const CUresult result = Call(real::cuMemRelease, handle);
   if (result == CUDA_SUCCESS) AddUses(handle, -1);
@@ -64,7 +62,6 @@ KAI_GUARD_EXPORT CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
 
 KAI_GUARD_EXPORT CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle,
                                                       void* address) {
-  LoadDriver();
   const Locked locked(&counting);
   const CUresult result = Call(real::cuMemRetainAllocationHandle, handle, address);
   if (result == CUDA_SUCCESS) AddUses(*handle, 1);
@@ -73,7 +70,6 @@ KAI_GUARD_EXPORT CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHand
 
 KAI_GUARD_EXPORT CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
                                    CUmemGenericAllocationHandle handle, unsigned long long flags) {
-  LoadDriver();
   const Locked locked(&counting);
   const CUresult result = Call(real::cuMemMap, address, bytes, offset, handle, flags);
   if (result != CUDA_SUCCESS || ModeOfProcess() != Mode::kCounts) return result;
@@ -85,7 +81,6 @@ KAI_GUARD_EXPORT CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t off
 
 // May end several mappings that follow one another.
 KAI_GUARD_EXPORT CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
-  LoadDriver();
   const Locked locked(&counting);
   const CUresult result = Call(real::cuMemUnmap, address, bytes);
   if (result != CUDA_SUCCESS) return result;

@@ -30,6 +30,16 @@ int AboveStandard(int descriptor) {
   return above;
 }
 
+// A lock of one position, or of the whole.
+struct flock LockOf(short type, int64_t position) {
+  struct flock lock = {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = kFirstLock + 1 + position;
+  lock.l_len = 1;
+  return lock;
+}
+
 // ---- a file that another process shortens -------------------------------------------------------
 
 std::atomic<uintptr_t> mapped_at{0};
@@ -110,11 +120,7 @@ const char* RegionFile::Open(const char* path, size_t bytes) {
 
 void RegionFile::Forget() {
   if (memory_ != nullptr) munmap(memory_, bytes_);
-  struct stat found;
-  if (descriptor_ >= 0 && StatOf(descriptor_, &found) && found.st_dev == device_ &&
-      found.st_ino == inode_) {
-    close(descriptor_);
-  }
+  if (IsOurs(descriptor_)) close(descriptor_);
   *this = RegionFile();
 }
 
@@ -135,27 +141,25 @@ bool RegionFile::Lock(int position) { return Change(F_OFD_SETLK, F_WRLCK, positi
 void RegionFile::Unlock(int position) { Change(F_OFD_SETLK, F_UNLCK, position); }
 
 bool RegionFile::IsLockedByOthers(int position) {
-  struct flock lock = {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = kFirstLock + 1 + position;
-  lock.l_len = 1;
+  struct flock lock = LockOf(F_WRLCK, position);
   const int descriptor = Descriptor();
   // Without an answer it counts as alive, so that nothing is taken from it.
   return descriptor < 0 || fcntl(descriptor, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
+bool RegionFile::IsOurs(int descriptor) const {
+  struct stat found;
+  return descriptor >= 0 && StatOf(descriptor, &found) && found.st_dev == device_ &&
+         found.st_ino == inode_;
+}
+
 // Programs that become daemons close all descriptors, and may have given the number to another
 // file.
 int RegionFile::Descriptor() {
-  struct stat found;
-  if (descriptor_ >= 0 && StatOf(descriptor_, &found) && found.st_dev == device_ &&
-      found.st_ino == inode_) {
-    return descriptor_;
-  }
+  if (IsOurs(descriptor_)) return descriptor_;
   const int descriptor = AboveStandard(open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (descriptor < 0) return -1;
-  if (!StatOf(descriptor, &found) || found.st_dev != device_ || found.st_ino != inode_) {
+  if (!IsOurs(descriptor)) {
     close(descriptor);
     return -1;
   }
@@ -164,11 +168,7 @@ int RegionFile::Descriptor() {
 }
 
 bool RegionFile::Change(int command, short type, int64_t position) {
-  struct flock lock = {};
-  lock.l_type = type;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = kFirstLock + 1 + position;
-  lock.l_len = 1;
+  struct flock lock = LockOf(type, position);
   const int descriptor = Descriptor();
   return descriptor >= 0 && fcntl(descriptor, command, &lock) == 0;
 }

@@ -39,6 +39,7 @@ class RegionFile {
   bool IsLockedByOthers(int position);
 
  private:
+  bool IsOurs(int descriptor) const;
   int Descriptor();
   bool Change(int command, short type, int64_t position);
 
