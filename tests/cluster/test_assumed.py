@@ -38,7 +38,6 @@ async def recovers(scene: Scene, bound: int, seconds: float = RECOVERED_S) -> fl
     return time.monotonic() - began
 
 
-@pytest.mark.parametrize("status", [200, 201])
 async def log_of(scene: Scene) -> str:
     """What was lost is logged when the turn that has listed it again is over, after its pods were
     bound."""
@@ -46,6 +45,7 @@ async def log_of(scene: Scene) -> str:
     return await scene.end()
 
 
+@pytest.mark.parametrize("status", [200, 201])
 @scenario
 async def test_bindings_without_effect_are_found_out_within_30_s(
     scene: Scene, *, status: int
