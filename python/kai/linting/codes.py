@@ -149,6 +149,9 @@ CODES = {
         "a ResourceClaim for GPUs that pods share has no label of the queue of these pods: they "
         "wait"
     ),
+    "claim-unknown": (
+        "a pod names a ResourceClaim or ResourceClaimTemplate that is not among the given ones"
+    ),
     "device-class-unknown": "a claim names a DeviceClass that is not among the given ones",
     "pod-group-structure": (
         "subgroups of a PodGroup have the same name, an unknown parent, a cycle, or two kinds of "

@@ -1,5 +1,5 @@
 """Names that other objects of the input define: topologies with their levels, the sub-groups of a
-PodGroup, and device classes. Plans read such a name, and its pods wait."""
+PodGroup, device classes, and claims. Plans read such a name, and its pods wait."""
 
 from __future__ import annotations
 
@@ -13,22 +13,30 @@ from kai.api import keys, kinds
 from kai.api.nearest import did_you_mean
 from kai.api.reading import annotations_of, at, mapping, objects, text
 
+_CLAIMS = {
+    "ResourceClaim": "resourceClaimName",
+    "ResourceClaimTemplate": "resourceClaimTemplateName",
+}
+"""With the member of a pod's `spec.resourceClaims` that names one."""
 _DEFAULT = "default"  # the sub-group of a group that has no spec.subGroups
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
     """levels: by topology, the labels of its levels and their aliases. parts: by PodGroup, the
-    sub-groups that contain pods. classes: of devices. Nothing is known of kinds that are missing.
+    sub-groups that contain pods. classes: of devices. claims: by kind, "namespace/name" of claims
+    and of templates for them. Nothing is known of kinds that are missing.
     """
 
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     classes: frozenset[str] = frozenset()
+    claims: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @staticmethod
     def of(manifests: Iterable[Mapping[str, Any]]) -> Named:
         levels, parts, classes = {}, {}, set()
+        claims: dict[str, set[str]] = {}
         for each in manifests:
             kind, name = each.get("kind"), text(at(each, "metadata", "name"))
             if kinds.row_of_manifest(each) is None:
@@ -39,7 +47,10 @@ class Named:
                 parts[kinds.full_name(each)] = tuple(_parts(each))
             elif kind == "DeviceClass":
                 classes.add(name)
-        return Named(levels, parts, frozenset(classes))
+            elif kind in _CLAIMS:
+                claims.setdefault(kind, set()).add(kinds.full_name(each))
+        named = {kind: frozenset(names) for kind, names in claims.items()}
+        return Named(levels, parts, frozenset(classes), named)
 
     def check(self, manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Finding]:
         if self.levels:
@@ -57,6 +68,7 @@ class Named:
         namespace = text(at(manifest, "metadata", "namespace")) or "default"
         for pod in pods:
             yield from self._part(pod, namespace)
+            yield from self._claims(pod, namespace)
 
     def _topologies(self, manifest: Mapping[str, Any]) -> Iterator[Finding]:
         said = set()
@@ -103,6 +115,27 @@ class Named:
             fix = f"add the label {key} with one of {', '.join(parts)}"
         where = pod.place_of("labels", key) if key in pod.labels else (*pod.metadata_at, "labels")
         yield error("sub-group-unknown", where, message, fix)
+
+    def _claims(self, pod: Pod, namespace: str) -> Iterator[Finding]:
+        for index, each in enumerate(objects(pod.fields.get("resourceClaims"))):
+            for kind, member in _CLAIMS.items():
+                name = text(each.get(member))
+                known = self.claims.get(kind, frozenset())
+                if name and known and f"{namespace}/{name}" not in known:
+                    here = [each[1] for each in map(_parted, known) if each[0] == namespace]
+                    yield warning(
+                        "claim-unknown",
+                        (*pod.fields_at, "resourceClaims", index, member),
+                        f"there is no {kind} {name} of namespace {namespace} in the given files:"
+                        " the pod waits if it does not exist",
+                        _instead(name, here) if here else f"add it to namespace {namespace}",
+                    )
+
+
+def _parted(full: str) -> tuple[str, str]:
+    """A namespace and a name."""
+    namespace, _, name = full.partition("/")
+    return namespace, name
 
 
 def _instead(name: str, known: Iterable[str]) -> str:

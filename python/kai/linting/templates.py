@@ -43,6 +43,7 @@ _OF_VALUES = frozenset(
         *("queue-not-leaf", "queue-parent-unknown", "queue-quantity", "queue-unknown"),
         *("queue-without-parent", "ray-num-gpus", "scheduler-other", "value-refused"),
         *("queue-overruled", "zenml-value", "claim-queue", "priority-unknown", "schema-refused"),
+        "claim-unknown",
         "device-class-unknown",
         "sub-group-unknown",
         "topology-unknown",

@@ -256,3 +256,22 @@ def test_a_template_of_claims_is_checked_and_without_classes_nothing_is_known() 
     }
     assert [each.code for each in lint([CLASS, template])] == ["device-class-unknown"]
     assert lint([template]) == []
+
+
+@pytest.mark.parametrize("named", ["resourceClaimName", "resourceClaimTemplateName"])
+def test_a_claim_that_does_not_exist(named: str) -> None:
+    made = claim(choices("gpu.example.com")[0])
+    made = {**made, "metadata": {"name": "camera"}}
+    if named == "resourceClaimTemplateName":
+        made = {**made, "kind": "ResourceClaimTemplate", "spec": {"spec": made["spec"]}}
+    user = pod()
+    user["spec"]["resourceClaims"] = [{"name": "c", named: "camra"}]
+    [found] = [each for each in lint([CLASS, SLICE, made, user]) if "claim" in each.code]
+    assert (found.code, found.severity) == ("claim-unknown", "warning")
+    assert found.path == f"spec.resourceClaims[0].{named}"
+    assert found.fix == "did you mean 'camera'?"
+    user["spec"]["resourceClaims"][0][named] = "camera"
+    assert "claim-unknown" not in [each.code for each in lint([CLASS, SLICE, made, user])]
+    user["metadata"]["namespace"] = "other"
+    [found] = [each for each in lint([CLASS, made, user]) if each.code == "claim-unknown"]
+    assert found.fix == "add it to namespace other"
