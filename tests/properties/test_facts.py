@@ -14,6 +14,7 @@ from functools import cached_property
 import generate
 import pytest
 from recount import (
+    Amounts,
     clusters,
     gpus_of_groups,
     held_after,
@@ -49,9 +50,19 @@ class Facts:
     def most_of(self, groups: list[str]) -> Fraction:
         """What the groups hold at most, before or after: a sentence may leave out nodes that could
         not take the pods in question."""
-        before = gpus_of_groups(self.world, nodes_before(self.world))
-        after = gpus_of_groups(self.world, self.after)
+        before, after = self.of_groups
         return sum((max(before.get(each, 0), after.get(each, 0)) for each in groups), Fraction(0))
+
+    @cached_property
+    def of_groups(self) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
+        """GPUs that groups hold, before and after."""
+        before = gpus_of_groups(self.world, nodes_before(self.world))
+        return before, gpus_of_groups(self.world, self.after)
+
+    @cached_property
+    def of_queues(self) -> Amounts:
+        """What queues hold, after."""
+        return held_after(self.world, self.plan)
 
     @cached_property
     def free(self) -> dict[str, Fraction]:
@@ -99,14 +110,14 @@ class Facts:
         yield number(quota), quota_of(self.world, queue, "gpu", "quota")
 
     def has(self, queue: str, gpus: str) -> Iterator[tuple[Fraction, Fraction | None]]:
-        yield number(gpus), Fraction(held_after(self.world, self.plan)[queue][GPU])
+        yield number(gpus), Fraction(self.of_queues[queue][GPU])
 
     def held(self, queue: str, gpus: str) -> Iterator[tuple[Fraction, Fraction | None]]:
         held = held_with(self.world, nodes_before(self.world))
         yield number(gpus), Fraction(held[queue][GPU])
 
     def above(self, rows: str) -> Iterator[tuple[Fraction, Fraction | None]]:
-        held = held_after(self.world, self.plan)
+        held = self.of_queues
         for queue, gpus, share in re.findall(r"([\w-]+) \(([\d.,]+) of ([\d.,]+)\)", rows):
             yield number(gpus), Fraction(held[queue][GPU])
             assert number(gpus) > number(share)

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 from kai.api import keys, quantities
@@ -340,6 +340,7 @@ def _end_of(cluster: Cluster, group: str, pods: Sequence[str]) -> str:
 def _ended(waiting: Waiting, names: tuple[str, ...], held: str) -> Change:
     """`held`: what they hold, in words."""
 
+    @cache  # a search through all pods
     def running(name: str) -> list[str]:
         pods = waiting.cluster._pods_of(name).items()
         return sorted(pod for pod, manifest in pods if at(manifest, "spec", "nodeName"))

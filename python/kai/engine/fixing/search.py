@@ -17,7 +17,7 @@ from kai.engine.fixing.fixes import Fix, Fixes
 from kai.engine.fixing.ladders import Ladder
 from kai.engine.fixing.of_group import first_pods
 from kai.engine.fixing.proposals import ladders
-from kai.engine.fixing.trials import STARTED, NoMorePlans, Trials, starts_in
+from kai.engine.fixing.trials import STARTED, NoMorePlans, Trials, found_in, starts_in
 from kai.engine.fixing.waiting import Waiting
 from kai.errors import InvalidInputError
 
@@ -177,9 +177,10 @@ class _Search:
             if self._trials.starts(changes):
                 return steps
             plan = self._trials.plan_with(changes)
-            if not more or plan is None or self._waiting.name not in plan.pod_groups:
+            found = found_in(plan, self._waiting.name) if plan is not None else None
+            if not more or plan is None or found is None:
                 break
-            reasons = plan.pod_groups[self._waiting.name].reasons
+            reasons = found[0].reasons
             if place >= ROUNDS_IN_ANY_CASE and _are_the_same(reasons, before):
                 break
             before = reasons
@@ -191,7 +192,7 @@ class _Search:
         for ladder_of_first in proposed:
             first = ladder_of_first.make(ladder_of_first.values[-1])
             plan = self._trials.plan_with([first])
-            if plan is None or self._waiting.name not in plan.pod_groups:
+            if plan is None or found_in(plan, self._waiting.name) is None:
                 continue
             changed = self._trials.cluster_with([first])
             rest = Waiting(plan, changed, self._waiting.name)

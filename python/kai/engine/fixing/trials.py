@@ -14,6 +14,8 @@ from kai.errors import KaiError
 if TYPE_CHECKING:
     from kai.engine.answer import Answer
     from kai.engine.origin import Origin
+    from kai.engine.situation import GroupFacts
+    from kai.engine.values import GroupPlan
 
 MOST_SCENARIOS = 400
 """Searches for pods to evict end after so many scenarios more than twice those that the original
@@ -133,16 +135,25 @@ def _key(changes: Sequence[Change]) -> tuple[str, ...]:
     return tuple(change.says for change in changes)
 
 
+def found_in(plan: Answer, group: str) -> tuple[GroupPlan, GroupFacts] | None:
+    """What a plan says about one group; None if a change left it out."""
+    try:
+        [found] = plan.situation.groups([group])
+    except KeyError:
+        return None
+    return found
+
+
 def starts_in(plan: Answer, group: str, *, than: int = 0) -> bool:
     """Whether all pods that the group needs are placed, or promised places that others leave, and
     more pods than this number."""
-    try:
-        [(found, facts)] = plan.situation.groups([group])
-    except KeyError:  # the change left it out
+    found = found_in(plan, group)
+    if found is None:
         return False
-    if found.verdict in STARTED and not facts.lost:
+    group_plan, facts = found
+    if group_plan.verdict in STARTED and not facts.lost:
         return True
-    if found.verdict not in (*STARTED, "partly_placed"):
+    if group_plan.verdict not in (*STARTED, "partly_placed"):
         return False
     # Some have no place; those that it needs may have one.
     return facts.with_places >= facts.least and facts.with_places > than
