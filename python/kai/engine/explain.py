@@ -656,7 +656,7 @@ class _Case:
             return []
         if not self.account.room.nodes:
             return [self._no_nodes()]
-        needed = max(1, self._missing())
+        needed = max(1, self.facts.missing)
         blocked = [each for each in self.places if each.is_refused or each.is_nowhere]
         others = sum(each.pods for each in self.places if each not in blocked)
         if not blocked or others >= needed:
@@ -703,7 +703,7 @@ class _Case:
         """The same for CPUs, memory and other resources."""
         if len(self.places) != 1 or any(each.may_pass for each in self.places[0].obstacles):
             return ""
-        places, missing = self.places[0], self._missing()
+        places, missing = self.places[0], self.facts.missing
         if places.limit is None or places.most >= missing or not places.possible:
             return ""
         resource, each = places.limit
@@ -831,7 +831,7 @@ class _Case:
         return sorted(pod for pod, group in groups.items() if group == self.group.name)
 
     def _gang_incomplete(self, facts: Facts) -> str | None:
-        if self._missing() <= 0 and not facts["subgroup"]:  # it was promised what it needs later
+        if self.facts.missing <= 0 and not facts["subgroup"]:  # it was promised what it needs later
             return self._next_pod(facts)
         placed, needed = facts["found"], facts["minimum"]
         refused = self._refused(facts["refusals"])
@@ -863,7 +863,7 @@ class _Case:
 
     def _next_pod(self, facts: Facts) -> str | None:
         lacks_gpus = self._lacks_gpus(facts["refusals"])
-        if lacks_gpus and (crowded := self._short_of_gpus(max(1, self._missing()))):
+        if lacks_gpus and (crowded := self._short_of_gpus(max(1, self.facts.missing))):
             return crowded
         refused = self._refused(facts["refusals"])
         # Nodes report no reason, or only GPUs, if fractions are missing (spec 3 E5).
@@ -1094,7 +1094,7 @@ class _Case:
     def _evictions_leave(self, held: Held, leaving: list[Holders], room: Room) -> str:
         """What is short if all these leave; "" if that is enough, or the case is not that simple.
         `room`: of the nodes without them."""
-        count = max(1, self._missing())
+        count = max(1, self.facts.missing)
         each = self._single_request(count) if held.resource == "gpu" else held.requested
         if not leaving or not each or room.room_for(each) >= count:
             return ""
@@ -1167,11 +1167,7 @@ class _Case:
 
     def _requested(self) -> Fraction:
         """The least number of GPUs of the pods that need places next."""
-        return sum_of_smallest(self.facts.waiting, max(1, self._missing()))
-
-    def _missing(self) -> int:
-        """How many more of its pods need places before the group can start."""
-        return self.facts.least - self.facts.with_places
+        return sum_of_smallest(self.facts.waiting, max(1, self.facts.missing))
 
 
 def _limit_of(facts: Facts) -> str:

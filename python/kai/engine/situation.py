@@ -60,6 +60,13 @@ class GroupFacts:
         return self.placed + sum(self.bound.values()) + sum(self.promised.values()) - moved
 
     @property
+    def missing(self) -> int:
+        """How many more of its pods need places before it can start; pods that have ended count
+        for its minimum, and need none."""
+        without_place = sum(number for _, number in self.waiting) + self.lost
+        return min(self.least - self.with_places, without_place)
+
+    @property
     def requests(self) -> list[Fraction]:
         """The different requests of waiting pods."""
         return [gpus for gpus, _ in self.waiting]

@@ -159,7 +159,7 @@ class Waiting:
     def missing(self) -> int:
         """How many more pods need places before it starts; 1 if only pods above its minimum
         wait."""
-        return max(1, self.facts.least - self.facts.with_places)
+        return max(1, self.facts.missing)
 
     @cached_property
     def requested(self) -> Fraction:
