@@ -75,7 +75,7 @@ def test_what_can_never_start_does_not_start_when_others_end(family: str) -> Non
 
 def test_pods_that_have_ended_need_no_gpus() -> None:
     """Clusters in which a gang with a pod that has ended seemed to need five GPUs, or places for
-    two pods of which one has ended."""
+    two pods, one of them ended."""
     claims_that_hold("stalegang", [703086, 2001098])
 
 
