@@ -14,6 +14,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "guard/driver/cuda.h"
@@ -50,6 +51,7 @@ struct Pool {
   int device = 0;
   bool of_device = true;
   uint64_t reserved = 0, used = 0, threshold = 0;
+  bool is_destroyed = false;  // it ends with its last memory
 };
 
 struct Node {
@@ -86,6 +88,8 @@ struct Driver {
   std::map<int, int> primary_uses, contexts_on;
   std::map<uint64_t, Given> memory, handles, arrays, modules, externals;
   std::map<uint64_t, std::pair<uint64_t, uint64_t>> mappings;  // address: bytes, handle
+  // Of multicast objects, by device and offset: the handle.
+  std::map<std::tuple<uint64_t, int, uint64_t>, uint64_t> bindings;
   std::map<int, Pool*> default_pools, pools;
   std::vector<Pool*> all_pools;
   std::vector<Exec*> execs;
@@ -178,6 +182,7 @@ CUresult GiveAt(std::map<uint64_t, Given>* table, uint64_t where, CUresult other
   table->erase(found);
   if (given.pool != nullptr) {
     given.pool->used -= given.bytes;
+    if (given.pool->is_destroyed) TrimPool(given.pool, 0);
   } else {
     d.book.Give(given.device, given.bytes);
   }
@@ -599,6 +604,96 @@ STUB_EXPORT CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* h
   return CUDA_SUCCESS;
 }
 
+STUB_EXPORT CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* properties,
+                                                            CUmemGenericAllocationHandle handle) {
+  STUB_BEGIN();
+  const auto found = d.handles.find(handle);
+  if (found == d.handles.end()) return CUDA_ERROR_INVALID_VALUE;
+  properties->location = {CU_MEM_LOCATION_TYPE_DEVICE, {found->second.device}};
+  return CUDA_SUCCESS;
+}
+
+// What is exported, or mapped to an array, is never closed.
+static CUresult UseForever(uint64_t handle) {
+  Driver& d = driver();
+  const auto found = d.handles.find(handle);
+  if (found == d.handles.end()) return CUDA_ERROR_INVALID_VALUE;
+  ++found->second.uses;
+  return CUDA_SUCCESS;
+}
+
+STUB_EXPORT CUresult cuMemExportToShareableHandle(void*, CUmemGenericAllocationHandle handle,
+                                                  CUmemAllocationHandleType, unsigned long long) {
+  STUB_BEGIN();
+  return UseForever(handle);
+}
+
+STUB_EXPORT CUresult cuMemMapArrayAsync(CUarrayMapInfo* list, unsigned int count, CUstream) {
+  STUB_BEGIN();
+  for (unsigned int i = 0; i < count; ++i) {
+    const CUresult result = UseForever(list[i].memHandle.memHandle);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+STUB_EXPORT CUresult cuLogicalEndpointBindMem(CUlogicalEndpointId, CUdevice, cuuint64_t,
+                                              CUmemGenericAllocationHandle handle, cuuint64_t,
+                                              cuuint64_t, unsigned long long) {
+  STUB_BEGIN();
+  return UseForever(handle);
+}
+
+STUB_EXPORT CUresult cuMulticastCreate(CUmemGenericAllocationHandle* multicast,
+                                       const CUmulticastObjectProp*) {
+  STUB_BEGIN();
+  *multicast = d.Address(1);
+  return CUDA_SUCCESS;
+}
+
+STUB_EXPORT CUresult cuMulticastBindMem_v2(CUmemGenericAllocationHandle multicast, CUdevice device,
+                                           size_t offset, CUmemGenericAllocationHandle handle,
+                                           size_t, size_t, unsigned long long) {
+  STUB_BEGIN();
+  const CUresult result = UseForever(handle);
+  if (result == CUDA_SUCCESS) d.bindings[{multicast, device, offset}] = handle;
+  return result;
+}
+
+STUB_EXPORT CUresult cuMulticastBindMem(CUmemGenericAllocationHandle multicast, size_t offset,
+                                        CUmemGenericAllocationHandle handle, size_t at,
+                                        size_t bytes, unsigned long long flags) {
+  return cuMulticastBindMem_v2(multicast, driver().handles[handle].device, offset, handle, at,
+                               bytes, flags);
+}
+
+STUB_EXPORT CUresult cuMulticastBindAddr_v2(CUmemGenericAllocationHandle multicast, CUdevice device,
+                                            size_t offset, CUdeviceptr address, size_t bytes,
+                                            unsigned long long flags) {
+  STUB_BEGIN();
+  const auto found = d.mappings.find(address);
+  if (found == d.mappings.end()) return CUDA_ERROR_INVALID_VALUE;
+  return cuMulticastBindMem_v2(multicast, device, offset, found->second.second, 0, bytes, flags);
+}
+
+STUB_EXPORT CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle multicast, size_t offset,
+                                         CUdeviceptr address, size_t bytes,
+                                         unsigned long long flags) {
+  const uint64_t handle = driver().mappings[address].second;
+  return cuMulticastBindAddr_v2(multicast, driver().handles[handle].device, offset, address, bytes,
+                                flags);
+}
+
+STUB_EXPORT CUresult cuMulticastUnbind(CUmemGenericAllocationHandle multicast, CUdevice device,
+                                       size_t offset, size_t) {
+  STUB_BEGIN();
+  const auto found = d.bindings.find({multicast, device, offset});
+  if (found == d.bindings.end()) return CUDA_ERROR_INVALID_VALUE;
+  const uint64_t handle = found->second;
+  d.bindings.erase(found);
+  return DropHandle(handle);
+}
+
 STUB_EXPORT CUresult cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc*, size_t) {
   return CUDA_SUCCESS;
 }
@@ -707,7 +802,9 @@ STUB_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* f
 STUB_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool) {
   STUB_BEGIN();
   auto* of = reinterpret_cast<Pool*>(pool);
+  if (d.default_pools[of->device] == of) return CUDA_ERROR_INVALID_VALUE;
   TrimPool(of, 0);
+  of->is_destroyed = true;
   if (d.pools[of->device] == of) d.pools[of->device] = nullptr;
   return CUDA_SUCCESS;
 }
