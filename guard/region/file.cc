@@ -87,7 +87,11 @@ const char* RegionFile::Open(const char* path, size_t bytes) {
   path_ = path;
   bytes_ = bytes;
   struct stat found;
-  const int descriptor = AboveStandard(open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  // It is not made here: a process that finds none would count apart from those that have one.
+  const int descriptor = AboveStandard(open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (descriptor < 0 && errno == ENOENT) {
+    return "it is missing: one empty file has to be made for the pod, and never be removed";
+  }
   if (descriptor < 0) return "it cannot be opened for writing";
   if (!StatOf(descriptor, &found) || !S_ISREG(found.st_mode)) {
     close(descriptor);

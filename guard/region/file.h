@@ -21,7 +21,7 @@ namespace kai::guard {
 
 class RegionFile {
  public:
-  // Opens the file, and makes one of zeros if there is none; the caller has the lock of the whole
+  // Opens the file, and fills it with zeros if it is empty; the caller has the lock of the whole
   // then, and ends it. Returns null, or what is wrong.
   const char* Open(const char* path, size_t bytes);
   // Leaves the memory and the locks to the process that this one is a fork of.

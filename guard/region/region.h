@@ -29,7 +29,7 @@ namespace kai::guard {
 
 class Region {
  public:
-  // Opens or makes the file and takes a slot. Returns null, or what is wrong.
+  // Opens the file, which may be empty, and takes a slot. Returns null, or what is wrong.
   const char* Attach(const char* path);
   bool is_attached() const { return layout_ != nullptr; }
   // In a forked child: the slot and all that it holds stay the parent's.

@@ -25,6 +25,7 @@ class RegionTest : public testing::Test {
   RegionTest() {
     std::string folder = testing::TempDir() + "/guardXXXXXX";
     path_ = std::string(mkdtemp(folder.data())) + "/region";
+    std::ofstream{path_};
   }
   ~RegionTest() override {
     std::filesystem::remove_all(std::filesystem::path(path_).parent_path());
@@ -205,6 +206,16 @@ TEST_F(RegionTest, FilesOfOthersAreRefusedWithAReason) {
                "it cannot be opened for writing");
 }
 
+TEST_F(RegionTest, AProcessWithoutTheFileMakesNone) {
+  Region first, later;
+  Join(&first);
+  std::filesystem::remove(path_);
+  const char* wrong = later.Attach(path_.c_str());
+  EXPECT_STREQ(wrong,
+               "it is missing: one empty file has to be made for the pod, and never be removed");
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
 TEST_F(RegionTest, AnotherVersionIsRefused) {
   {
     Region region;
@@ -242,6 +253,7 @@ TEST_F(RegionTest, ChangedBytesNeverGiveMoreThanTheLimit) {
   for (unsigned int seed = 0; seed < 300; ++seed) {
     EXPECT_TRUE(InChild([&] {
       path_ += std::to_string(seed);
+      std::ofstream{path_};
       std::mt19937 random(seed);
       Region first, second;
       const int row = Join(&first);

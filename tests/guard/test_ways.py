@@ -255,8 +255,9 @@ except cu.Failed as failed: print(failed)
         ({"KAI_GUARD_REGION": ""}, "KAI_GUARD_REGION is missing"),
         (
             {"KAI_GUARD_REGION": "/nowhere/region"},
-            "/nowhere/region: it cannot be opened for writing",
+            "/nowhere/region: it is missing: one empty file has to be made for the pod",
         ),
+        ({"KAI_GUARD_REGION": "/dev"}, "/dev: it cannot be opened for writing"),
         ({"KAI_GUARD_REGION": "/dev/null"}, "/dev/null: it is not a regular file"),
     ],
 )
@@ -266,6 +267,20 @@ def test_a_process_that_cannot_count_does_not_start(
     said = machine.run(TRY, limit="0.5", **variables)
     assert "cuInit answered 304" in said
     assert f"kai guard: {sentence}" in said
+
+
+def test_a_process_without_the_file_of_the_others_does_not_start(machine: Machine) -> None:
+    """It would count in a file of its own, and the pod could use twice its share."""
+    start = "import driver as cu; cu.start(); cu.alloc(400 << 20)\n"
+    with machine.start(start + "print('holds'); input()", limit="0.5") as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "holds\n"
+        machine.folder.joinpath("region").unlink()
+        said = machine.run(TRY, limit="0.5")
+        assert "cuInit answered 304" in said
+        assert said.count("kai guard: ") == 1
+        first.communicate("\n")
+    assert not machine.folder.joinpath("region").exists()
 
 
 @pytest.mark.parametrize(
