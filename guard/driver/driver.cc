@@ -107,4 +107,6 @@ bool IsKnown(const char* name) {
   return std::binary_search(std::begin(kKnown), std::end(kKnown), name, less);
 }
 
+bool IsOfDriver(const char* name, void* function) { return AddressOf(kLibrary, name) == function; }
+
 }  // namespace kai::guard

@@ -31,6 +31,8 @@ void* HookFor(const char* name, int cuda_version, bool of_thread);
 
 // Whether the headers that the guard was built with have a function of this name.
 bool IsKnown(const char* name);
+// Whether the driver exports this function by this name.
+bool IsOfDriver(const char* name, void* function);
 
 // Calls one of `real`, by reference: it is known once the driver is loaded; this loads it.
 template <typename Function, typename... Arguments>

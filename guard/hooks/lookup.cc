@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include <algorithm>
+
 #include "guard/driver/driver.h"
 #include "guard/driver/elf.h"
 #include "guard/hooks/counted.h"
@@ -34,24 +36,41 @@ bool MayBeTheDrivers(void* handle, const char* name) {
          (strncmp(name, "cu", 2) == 0 || strncmp(name, "nvml", 4) == 0);
 }
 
+void SayThatItIsNew(const char* name) {
+  static Once once;
+  Say(&once, "this function is newer than the guard: what it allocates does not count", name);
+}
+
 void* ReplacementFor(const char* name, void* found) {
   if (found == nullptr) return nullptr;
   if (name[0] == 'n') return ReplacementInNvml(name, found);
-  return LoadDriver() ? HookFor(found) : nullptr;
+  if (!LoadDriver()) return nullptr;
+  void* hook = HookFor(found);
+  if (hook == nullptr && !IsKnown(name) && IsOfDriver(name, found)) SayThatItIsNew(name);
+  return hook;
 }
 
+// `ask` asks the driver for this version of the function. What the driver finds may have another
+// address than the exported name, and then it is recognised by name and version. But it may also be
+// a form that is newer than the guard, with other parameters: the driver finds it for the version
+// that the program wants, and not for the last one that the guard knows.
 template <typename Ask>
 CUresult FindInDriver(const char* name, void** function, int version, cuuint64_t flags,
-                      const Ask& call) {
-  const CUresult result = call();
+                      const Ask& ask) {
+  const CUresult result = ask(function, version);
   if (result != CUDA_SUCCESS || function == nullptr || *function == nullptr) return result;
-  const bool of_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
   void* hook = HookFor(*function);
-  if (hook == nullptr) hook = HookFor(name, version, of_thread);
-  if (hook != nullptr) *function = hook;
-  static Once once;
-  if (hook == nullptr && !IsKnown(name))
-    Say(&once, "this function is newer than the guard: what it allocates does not count", name);
+  if (hook == nullptr) {
+    const bool of_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+    const int known_version = std::min(version, CUDA_VERSION);
+    void* known = *function;
+    if (version > CUDA_VERSION && ask(&known, CUDA_VERSION) != CUDA_SUCCESS) known = nullptr;
+    hook = HookFor(name, known_version, of_thread);
+    const bool is_new = hook == nullptr ? !IsKnown(name) : known != *function;
+    if (is_new) SayThatItIsNew(name);
+    if (is_new || hook == nullptr) return result;
+  }
+  *function = hook;
   return result;
 }
 
@@ -139,14 +158,17 @@ KAI_GUARD_EXPORT CUresult cuInit(unsigned int flags) {
 
 KAI_GUARD_EXPORT CUresult cuGetProcAddress(const char* name, void** function, int version,
                                            cuuint64_t flags) {
-  return FindInDriver(name, function, version, flags,
-                      [&] { return Call(real::cuGetProcAddress, name, function, version, flags); });
+  return FindInDriver(name, function, version, flags, [&](void** found, int of_version) {
+    return Call(real::cuGetProcAddress, name, found, of_version, flags);
+  });
 }
 
 KAI_GUARD_EXPORT CUresult cuGetProcAddress_v2(const char* name, void** function, int version,
                                               cuuint64_t flags,
                                               CUdriverProcAddressQueryResult* status) {
-  return FindInDriver(name, function, version, flags, [&] {
-    return Call(real::cuGetProcAddress_v2, name, function, version, flags, status);
+  return FindInDriver(name, function, version, flags, [&](void** found, int of_version) {
+    CUdriverProcAddressQueryResult of_other;
+    CUdriverProcAddressQueryResult* answer = found == function ? status : &of_other;
+    return Call(real::cuGetProcAddress_v2, name, found, of_version, flags, answer);
   });
 }

@@ -1053,12 +1053,20 @@ STUB_EXPORT CUresult cuLaunchKernel(CUfunction, unsigned int, unsigned int, unsi
   return CUDA_SUCCESS;
 }
 
-// A function that no header of the guard has.
+// A function that no header of the guard has, and a form of one that it has.
 STUB_EXPORT CUresult cuFromTheFuture() { return CUDA_SUCCESS; }
+STUB_EXPORT CUresult cuMemAlloc_v9(size_t, CUdeviceptr*, void*, void*) { return CUDA_SUCCESS; }
+
+STUB_EXPORT CUresult cuProfilerStart() { return CUDA_SUCCESS; }
 
 // ---- finding functions --------------------------------------------------------------------------
 
 namespace {
+
+// Drivers also have functions at other addresses than that of their name.
+CUresult InnerManaged(CUdeviceptr* pointer, size_t bytes, unsigned int flags) {
+  return cuMemAllocManaged(pointer, bytes, flags);
+}
 
 struct Row {
   const char* symbol;
@@ -1075,6 +1083,10 @@ const Row kRows[] = {
 #undef HOOK
     {"cuFromTheFuture", "cuFromTheFuture", 12000, false,
      reinterpret_cast<void*>(&::cuFromTheFuture)},
+    {"cuMemAlloc_v9", "cuMemAlloc", 99000, false, reinterpret_cast<void*>(&::cuMemAlloc_v9)},
+    {"", "cuMemAllocManaged", 6000, false, reinterpret_cast<void*>(&InnerManaged)},
+    {"cuProfilerStart", "cuProfilerStart", 4000, false,
+     reinterpret_cast<void*>(&::cuProfilerStart)},
 };
 
 }  // namespace

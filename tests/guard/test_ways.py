@@ -107,17 +107,61 @@ def test_other_libraries_find_their_own_functions(machine: Machine) -> None:
     assert said.stdout == "11"
 
 
-def test_a_function_that_is_newer_than_the_guard_passes_and_is_said_once(machine: Machine) -> None:
-    script = (
-        START
-        + "future, found = b'cuFromTheFuture', c_void_p()\n"
-        + "for _ in range(2):\n"
-        + "    cu.call('cuGetProcAddress_v2', future, byref(found), 12000, c_uint64(0), None)\n"
-        + "    print(made(found.value)())"
+def newer(name: str) -> str:
+    sentence = "this function is newer than the guard: what it allocates does not count"
+    return f"kai guard: {name}: {sentence}"
+
+
+NEW = {
+    "cuGetProcAddress": "future = asked('cuGetProcAddress', 'cuFromTheFuture', 12000)",
+    "cuGetProcAddress_v2": "future = asked('cuGetProcAddress_v2', 'cuFromTheFuture', 12000, None)",
+    "dlsym": "future = cu.library()['cuFromTheFuture']",
+}
+
+
+@pytest.mark.parametrize("way", NEW)
+def test_a_function_that_is_newer_than_the_guard_passes_and_is_said_once(
+    machine: Machine, way: str
+) -> None:
+    script = START + "for _ in range(2):\n    " + NEW[way] + "\n    print(future())"
+    said = machine.run(script, limit="0.5").splitlines()
+    assert said == ["0", "0", newer("cuFromTheFuture")]
+
+
+def test_a_form_that_is_newer_than_the_guard_is_not_taken_for_an_older_one(
+    machine: Machine,
+) -> None:
+    """Its parameters may be others."""
+    script = START + (
+        "for _ in range(2):\n"
+        "    form = asked('cuGetProcAddress_v2', 'cuMemAlloc', 99000, None)\n"
+        "    print(form(c_size_t(600 * MIB), byref(c_uint64()), None, None), cu.used())"
     )
     said = machine.run(script, limit="0.5").splitlines()
-    sentence = "this function is newer than the guard: what it allocates does not count"
-    assert said == ["0", "0", f"kai guard: cuFromTheFuture: {sentence}"]
+    assert said == ["0 0", "0 0", newer("cuMemAlloc")]
+
+
+@pytest.mark.parametrize("version", [6000, 13000, 99000])
+def test_a_function_at_another_address_is_found_by_its_name(machine: Machine, version: int) -> None:
+    script = START + (
+        f"alloc = asked('cuGetProcAddress_v2', 'cuMemAllocManaged', {version}, None)\n"
+        "print(alloc(byref(c_uint64()), c_size_t(600 * MIB), 1), cu.used())"
+    )
+    assert machine.run(script, limit="0.5") == "2 0\n"
+
+
+def test_functions_for_profilers_and_graphics_are_not_new(machine: Machine) -> None:
+    """The CUDA runtime asks for them in each program."""
+    script = START + "print(asked('cuGetProcAddress_v2', 'cuProfilerStart', 12000, None)())"
+    assert machine.run(script, limit="0.5") == "0\n"
+
+
+def test_names_of_other_libraries_are_not_new(machine: Machine) -> None:
+    source = machine.folder / "cufft.c"
+    source.write_text("int cufftPlan(void) { return 7; }")
+    subprocess.run(["gcc", "-shared", "-o", machine.folder / "libcufft.so", source], check=True)
+    script = START + f"print(ctypes.CDLL('{machine.folder}/libcufft.so')['cufftPlan']())"
+    assert machine.run(script, limit="0.5") == "7\n"
 
 
 # ---- what programs see ---------------------------------------------------------------------------
