@@ -102,7 +102,7 @@ const char* Region::Attach(const char* path) {
     if (layout_->magic.value() == 0 && !layout_->magic.IsIntact()) Fill();
     wrong = Check();
     if (RegionFile::is_lost()) wrong = "its file system has no room for it";
-    file_.UnlockWhole();
+    file_.Unlock(RegionFile::kWhole);
   }
   if (wrong == nullptr) wrong = TakeSlot();
   if (wrong != nullptr) Forget();
@@ -116,6 +116,7 @@ void Region::Forget() {
   held_ = {};
   limits_ = {};
   cleaning_.Reset();
+  adding_.Reset();
 }
 
 void Region::Fill() {
@@ -212,7 +213,8 @@ int Region::FindRow(const Uuid& device) const {
 }
 
 int Region::RowOf(const Uuid& device, uint64_t total, uint64_t limit) {
-  if (file_.LockWhole() != nullptr) return -1;
+  const Locked locked(&adding_);
+  if (file_.WaitFor(RegionFile::kWhole) != nullptr) return -1;
   int row = Check() == nullptr ? FindRow(device) : -2;
   if (row == -1) {
     for (row = 0; row < kMostDevices && layout_->rows[row].is_used.value() == 1;) ++row;
@@ -230,7 +232,7 @@ int Region::RowOf(const Uuid& device, uint64_t total, uint64_t limit) {
     }
   }
   if (row >= 0) limits_[row] = layout_->rows[row].limit.value();
-  file_.UnlockWhole();
+  file_.Unlock(RegionFile::kWhole);
   return row < 0 ? -1 : row;
 }
 
@@ -241,8 +243,8 @@ uint64_t Region::ContextOf(int row) const {
 
 void Region::SetContext(int row, uint64_t bytes) { layout_->rows[row].context.Set(bytes); }
 
-bool Region::BeginMeasuring() { return file_.LockWhole() == nullptr; }
-void Region::EndMeasuring() { file_.UnlockWhole(); }
+bool Region::BeginMeasuring() { return file_.WaitFor(RegionFile::kMeasuring) == nullptr; }
+void Region::EndMeasuring() { file_.Unlock(RegionFile::kMeasuring); }
 
 // ---- sums ---------------------------------------------------------------------------------------
 

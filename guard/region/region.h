@@ -48,7 +48,7 @@ class Region {
   // What the first context that a process makes takes; 0: no process of the pod has made one.
   uint64_t ContextOf(int row) const;
   void SetContext(int row, uint64_t bytes);
-  // One process at a time, so that none measures another one's context.
+  // One process at a time, so that none measures another one's context; callers keep threads apart.
   bool BeginMeasuring();
   void EndMeasuring();
 
@@ -82,7 +82,7 @@ class Region {
   int slot_ = -1;
   std::array<uint64_t, kMostDevices> held_ = {};    // by this process; written under the row's lock
   std::array<uint64_t, kMostDevices> limits_ = {};  // of known rows
-  Mutex cleaning_;
+  Mutex cleaning_, adding_;  // the locks of the file keep processes apart, but not threads
 };
 
 }  // namespace kai::guard

@@ -2,14 +2,17 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -167,6 +170,46 @@ TEST_F(RegionTest, DevicesHaveRowsOfTheirOwn) {
   EXPECT_EQ(region.RowOf({{99, 9}}, 1, 1), -1);
 }
 
+TEST_F(RegionTest, OneProcessMeasuresAtATimeAndOthersAddDevices) {
+  Region first, second;
+  Join(&first);
+  Join(&second);
+  ASSERT_TRUE(first.BeginMeasuring());
+  EXPECT_GE(first.RowOf({{3, 4}}, 4000, 500), 0);
+  EXPECT_GE(second.RowOf({{5, 6}}, 4000, 500), 0);
+  std::atomic<bool> measures{false};
+  std::thread waiting([&] {
+    EXPECT_TRUE(second.BeginMeasuring());
+    measures.store(true);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_FALSE(measures.load());
+  first.EndMeasuring();
+  waiting.join();
+  EXPECT_TRUE(measures.load());
+}
+
+TEST_F(RegionTest, ThreadsThatAddDevicesTogetherGetARowForEach) {
+  for (int round = 0; round < 50; ++round) {
+    Region region;
+    Join(&region);
+    std::atomic<int> ready{0};
+    std::vector<int> rows(4);
+    std::vector<std::thread> threads;
+    for (uint64_t i = 0; i < rows.size(); ++i) {
+      threads.emplace_back([&, i] {
+        for (ready.fetch_add(1); ready.load() < 4;) {
+        }
+        rows[i] = region.RowOf({{i, 9}}, 4000, 500);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(std::set(rows.begin(), rows.end()).size(), rows.size()) << round;
+    region.Forget();
+    std::filesystem::resize_file(path_, 0);
+  }
+}
+
 TEST_F(RegionTest, ManyThreadsNeverHaveMoreThanTheLimit) {
   Region region;
   const int row = Join(&region);
@@ -234,6 +277,15 @@ TEST_F(RegionTest, AFileThatIsShortenedLaterRefusesAndDoesNotCrash) {
     std::filesystem::resize_file(path_, 0);
     return works && !region.Reserve(row, 10);
   }));
+}
+
+TEST_F(RegionTest, AShortenedFileIsNoticedOnTheStackThatAThreadHasForSignals) {
+  Region region;
+  Join(&region);
+  struct sigaction action;
+  ASSERT_EQ(sigaction(SIGBUS, nullptr, &action), 0);
+  EXPECT_NE(action.sa_flags & SA_SIGINFO, 0);
+  EXPECT_NE(action.sa_flags & SA_ONSTACK, 0);
 }
 
 TEST_F(RegionTest, OwnNumbersAreRestored) {
