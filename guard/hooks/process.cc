@@ -189,11 +189,15 @@ uint64_t LimitOfDevice(const Uuid& device, uint64_t total) {
   return limit.kind == Limit::Kind::kNone ? kNoLimit : limit.Of(total);
 }
 
-uint64_t BytesOfContext(uint64_t measured) {
-  // Above it, other processes must have allocated in the meantime.
-  constexpr uint64_t kMost = uint64_t{1} << 30;
-  if (settings.context.kind == Limit::Kind::kBytes) return settings.context.amount;
-  return measured < kMost ? measured : kMost;
+bool IsContextGiven(uint64_t* bytes) {
+  *bytes = settings.context.amount;
+  return settings.context.kind == Limit::Kind::kBytes;
+}
+
+uint64_t FreeOnDevice() {
+  size_t free = 0, total = 0;
+  Call(real::cuMemGetInfo_v2, &free, &total);
+  return free;
 }
 
 void AddRelief(void (*give)(int row)) {

@@ -26,6 +26,7 @@ namespace {
 constexpr uint64_t kPage = uint64_t{2} << 20;
 constexpr uint64_t kPitch = 512;
 constexpr size_t kFirstHeap = size_t{8} << 20, kFirstFifo = size_t{1} << 20, kFirstStack = 1024;
+constexpr size_t kFirstDepth = 2, kDepthBytes = size_t{8} << 20;
 constexpr int kProcessors = 4, kThreads = 2048;
 
 uint64_t NumberIn(const char* variable, uint64_t otherwise) {
@@ -39,7 +40,10 @@ struct Context {
   int device = 0;
   std::map<CUlimit, size_t> limits = {{CU_LIMIT_MALLOC_HEAP_SIZE, kFirstHeap},
                                       {CU_LIMIT_PRINTF_FIFO_SIZE, kFirstFifo},
-                                      {CU_LIMIT_STACK_SIZE, kFirstStack}};
+                                      {CU_LIMIT_STACK_SIZE, kFirstStack},
+                                      {CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH, kFirstDepth},
+                                      {CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0}};
+  int uses = 1;
 };
 
 struct Stream {
@@ -200,13 +204,20 @@ Context* MakeContext(int device) {
   return context;
 }
 
-uint64_t LimitCost(const Context& context, CUlimit limit, size_t value) {
-  static_cast<void>(context);
-  if (limit == CU_LIMIT_STACK_SIZE) {
-    return value > kFirstStack ? (value - kFirstStack) * kProcessors * kThreads : 0;
+uint64_t LimitCost(CUlimit limit, size_t value) {
+  const auto above = [&](size_t first) { return value > first ? value - first : 0; };
+  switch (limit) {
+    case CU_LIMIT_STACK_SIZE:
+      return above(kFirstStack) * kProcessors * kThreads;
+    case CU_LIMIT_MALLOC_HEAP_SIZE:
+      return above(kFirstHeap);
+    case CU_LIMIT_PRINTF_FIFO_SIZE:
+      return above(kFirstFifo);
+    case CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH:
+      return above(kFirstDepth) * kDepthBytes;
+    default:
+      return 0;
   }
-  const size_t first = limit == CU_LIMIT_MALLOC_HEAP_SIZE ? kFirstHeap : kFirstFifo;
-  return value > first ? value - first : 0;
 }
 
 void EndContext(Context* context) {
@@ -222,7 +233,7 @@ void EndContext(Context* context) {
     }
   }
   for (const auto& [limit, value] : context->limits)
-    d.book.Give(context->device, LimitCost(*context, limit, value));
+    d.book.Give(context->device, LimitCost(limit, value));
   if (--d.contexts_on[context->device] == 0) d.book.Give(context->device, d.context_bytes);
   std::erase(stack, context);
 }
@@ -346,6 +357,34 @@ STUB_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return --d.primary_uses[device] == 0 ? cuDevicePrimaryCtxReset_v2(device) : CUDA_SUCCESS;
 }
 
+STUB_EXPORT CUresult cuCtxAttach(CUcontext* context, unsigned int) {
+  STUB_BEGIN();
+  if (Current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  ++Current()->uses;
+  *context = HandleOf(Current());
+  return CUDA_SUCCESS;
+}
+
+STUB_EXPORT CUresult cuCtxDetach(CUcontext context) {
+  STUB_BEGIN();
+  auto* of = reinterpret_cast<Context*>(context);
+  if (--of->uses == 0) EndContext(of);
+  return CUDA_SUCCESS;
+}
+
+// Has nothing of its own but the device.
+STUB_EXPORT CUresult cuGreenCtxCreate(CUgreenCtx* context, CUdevResourceDesc, CUdevice device,
+                                      unsigned int) {
+  CUcontext primary = nullptr;
+  const CUresult result = cuDevicePrimaryCtxRetain(&primary, device);
+  *context = reinterpret_cast<CUgreenCtx>(uint64_t{1} + static_cast<uint64_t>(device));
+  return result;
+}
+
+STUB_EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx context) {
+  return cuDevicePrimaryCtxRelease_v2(static_cast<int>(reinterpret_cast<uint64_t>(context)) - 1);
+}
+
 STUB_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int* active) {
   STUB_BEGIN();
   *flags = 0;
@@ -401,8 +440,8 @@ STUB_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
   if (Current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   const auto found = Current()->limits.find(limit);
   if (found == Current()->limits.end()) return CUDA_ERROR_UNSUPPORTED_LIMIT;
-  const uint64_t before = LimitCost(*Current(), limit, found->second);
-  const uint64_t after = LimitCost(*Current(), limit, value);
+  const uint64_t before = LimitCost(limit, found->second);
+  const uint64_t after = LimitCost(limit, value);
   if (after > before && !Take(Current()->device, after - before)) return CUDA_ERROR_OUT_OF_MEMORY;
   if (after < before) d.book.Give(Current()->device, before - after);
   found->second = value;

@@ -126,6 +126,18 @@ FAMILIES = {
         "cu.call('cuCtxDestroy_v2', got)",
         MIB,
     ),
+    "context that was attached twice": (
+        "got, same = c_void_p(), c_void_p(); cu.call('cuCtxCreate_v2', byref(got), 0, 0)\n"
+        "p = cu.alloc(MIB); cu.call('cuCtxAttach', byref(same), 0)\n"
+        "assert same.value == got.value; cu.call('cuCtxDetach', got)",
+        "cu.call('cuCtxDetach', got)",
+        MIB,
+    ),
+    "depth of kernels that launch kernels": (
+        "cu.call('cuCtxSetLimit', 3, c_size_t(4))",
+        "cu.call('cuCtxSetLimit', 3, c_size_t(2))",
+        2 * 8 * MIB,
+    ),
     "heap of kernels": (
         "cu.call('cuCtxSetLimit', 2, c_size_t(20 * MIB))",
         "cu.call('cuCtxSetLimit', 2, c_size_t(8 * MIB))",
@@ -209,7 +221,11 @@ def test_the_last_byte_is_given(machine: Machine, family: str) -> None:
 
 @pytest.mark.parametrize(
     "family",
-    [each for each in FAMILIES if not any(x in each for x in ("kernels", "host", "multicast"))],
+    [
+        each
+        for each in FAMILIES
+        if not any(part in each for part in ("kernels", "host", "multicast", "attached"))
+    ],
 )
 def test_what_the_driver_refuses_does_not_count(machine: Machine, family: str) -> None:
     names = [part.split("'")[1] for part in FAMILIES[family][0].split("cu.call(")[1:]] or [

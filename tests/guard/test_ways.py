@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from pretended import LIBRARY, MIB, Machine
+from pretended import LIBRARY, MIB, STUBS, Machine
 
 FIND = {
     "by its name": "find = lambda name: getattr(cu.library(), name)",
@@ -279,6 +279,50 @@ def test_contexts_and_what_they_held_end_together(machine: Machine) -> None:
     )
     assert machine.run(script, limit="0.5").split() == ["140", "40"]
     assert machine.run(script).split() == ["140", "40"]
+
+
+def test_a_green_context_keeps_the_primary_one(machine: Machine) -> None:
+    machine.more["STUB_CONTEXT"] = str(40 * MIB)
+    script = (
+        "import driver as cu\nfrom ctypes import *\ncu.call('cuInit', 0); green = c_void_p()\n"
+        "cu.call('cuGreenCtxCreate', byref(green), None, 0, 1); cu.start()\n"
+        "cu.alloc(100 << 20); print(cu.used() >> 20)\n"
+        "cu.call('cuDevicePrimaryCtxRelease_v2', 0); print(cu.used() >> 20)\n"
+        "cu.call('cuGreenCtxDestroy', green); cu.start(); print(cu.used() >> 20)"
+    )
+    assert machine.run(script, limit="0.5").split() == ["140", "140", "40"]
+    assert machine.run(script).split() == ["140", "140", "40"]
+
+
+def test_a_green_context_that_does_not_fit_is_refused(machine: Machine) -> None:
+    machine.more["STUB_CONTEXT"] = str(40 * MIB)
+    script = (
+        "import driver as cu\nfrom ctypes import *\ncu.call('cuInit', 0)\n"
+        "try: cu.call('cuGreenCtxCreate', byref(c_void_p()), None, 0, 1)\n"
+        "except cu.Failed as failed: print(failed.code)"
+    )
+    for _ in range(2):  # measured, and known
+        assert machine.run(script, limit="39Mi") == "2\n"
+    assert machine.book().total == 0
+
+
+@pytest.mark.parametrize("context", [None, "0", "40Mi"])
+def test_without_nvml_a_context_counts_only_if_its_size_is_given(
+    machine: Machine, context: str | None
+) -> None:
+    machine.more["STUB_CONTEXT"] = str(40 * MIB)
+    folder = machine.folder / "without"
+    folder.mkdir()
+    folder.joinpath("libcuda.so.1").symlink_to(STUBS / "libcuda.so.1")
+    script = (
+        "import driver as cu\nfrom ctypes import *\ncu.start(); print(cu.used() >> 20)\n"
+        "cu.call('cuDevicePrimaryCtxReset_v2', 0); cu.start()"
+    )
+    given = {} if context is None else {"KAI_GUARD_CONTEXT": context}
+    said = machine.run(script, limit="0.5", LD_LIBRARY_PATH=str(folder), **given).splitlines()
+    assert said[0] == ("40" if context == "40Mi" else "0")
+    sentence = "NVML is missing, so what contexts take does not count: set KAI_GUARD_CONTEXT to it"
+    assert said[1:] == ([f"kai guard: {sentence}, such as 500Mi"] if context is None else [])
 
 
 # ---- when the guard cannot count -----------------------------------------------------------------
