@@ -33,6 +33,8 @@ void* HookFor(const char* name, int cuda_version, bool of_thread);
 bool IsKnown(const char* name);
 // Whether the driver exports this function by this name.
 bool IsOfDriver(const char* name, void* function);
+// Whether the path is one of the driver's library.
+bool IsFileOfDriver(const char* path);
 
 // Calls one of `real`, by reference: it is known once the driver is loaded; this loads it.
 template <typename Function, typename... Arguments>

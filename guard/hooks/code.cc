@@ -1,6 +1,7 @@
 // Code: modules and libraries. What loading took counts, at most the size of the image, as other
-// processes may allocate at the same time. Code that the driver loads later, when a function is
-// first used, does not count.
+// processes may allocate at the same time. It is known only afterwards: images are far larger than
+// what is loaded of them. Code that the driver loads later, when a function is first used, does not
+// count.
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -265,6 +265,19 @@ KAI_GUARD_EXPORT CUresult cuGreenCtxCreate(CUgreenCtx* context, CUdevResourceDes
       });
 }
 
+// What is allocated in a green context is the primary one's.
+KAI_GUARD_EXPORT CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green) {
+  const Locked locked(&making);
+  const CUresult result = Call(real::cuCtxFromGreenCtx, context, green);
+  if (result != CUDA_SUCCESS) return result;
+  const CUdevice device = PlaceOfContext(*context).device;
+  if (device < 0 || device >= kMostDevicesHere || primaries[device] == nullptr) return result;
+  holdings().Put({Handle::kGreen, NumberOf(*context)},
+                 {Place::kNowhere, 0, NumberOf(primaries[device])});
+  ForgetContexts();
+  return result;
+}
+
 KAI_GUARD_EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx context) {
   const Locked locked(&making);
   const CUresult result = Call(real::cuGreenCtxDestroy, context);

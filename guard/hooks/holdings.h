@@ -27,8 +27,9 @@ struct Handle {
     kGraph,     // an executable graph with nodes that allocate
     kModule,    // modules and libraries
     kExternal,  // imported memory of other interfaces
-    kContext,
-    kHeap,  // a limit of a context
+    kContext,   // how often it was attached
+    kGreen,     // a green context, of its primary one
+    kHeap,      // a limit of a context
   };
   Kind kind = kNone;
   uint64_t value = 0;

@@ -1,5 +1,7 @@
 // The ways in which programs find functions of the driver: dlsym and dlvsym, cuGetProcAddress, and
 // the names that the guard exports itself. cuInit is where a process that cannot count is refused.
+//
+// dlmopen would give a program a second driver that has no guard: it gets the first one.
 #include <dlfcn.h>
 #include <string.h>
 
@@ -14,11 +16,13 @@ using namespace kai::guard;  // NOLINT: the functions below belong to other inte
 
 using Find = void*(void*, const char*);
 using FindVersion = void*(void*, const char*, const char*);
+using OpenApart = void*(Lmid_t, const char*, int);
 
 extern "C" {
-// Where dlsym and dlvsym continue, below.
+// Where dlsym, dlvsym and dlmopen continue, below.
 __attribute__((visibility("hidden"))) Find* kai_guard_real_dlsym = nullptr;
 __attribute__((visibility("hidden"))) FindVersion* kai_guard_real_dlvsym = nullptr;
+__attribute__((visibility("hidden"))) OpenApart* kai_guard_real_dlmopen = nullptr;
 }
 
 namespace {
@@ -92,11 +96,18 @@ __attribute__((visibility("hidden"))) void* kai_guard_replaced_version(void* han
   return ReplacementFor(name, kai_guard_real_dlvsym(handle, name, version));
 }
 
+__attribute__((visibility("hidden"))) void* kai_guard_opened_apart(Lmid_t, const char* file,
+                                                                   int flags) {
+  if (kai_guard_real_dlmopen == nullptr) kai_guard_real_dlmopen = InTheSystem<OpenApart>("dlmopen");
+  if (file == nullptr || !IsFileOfDriver(file) || ModeOfProcess() == Mode::kOff) return nullptr;
+  return InTheSystem<decltype(dlopen)>("dlopen")(file, flags);
+}
+
 }  // extern "C"
 
 #ifndef KAI_GUARD_WITHOUT_DLSYM  // a sanitizer's runtime calls it before any code of ours may run
-// dlsym(RTLD_NEXT, name) looks behind the library of its caller, so the real function has to see
-// that caller: it is jumped to, not called.
+// dlsym(RTLD_NEXT, name) looks behind the library of its caller, and dlmopen in that library's
+// folders, so the real function has to see that caller: it is jumped to, not called.
 #if defined(__x86_64__)
 #define KAI_GUARD_JUMP(name, replaced, real) \
   asm(".text\n"                              \
@@ -146,6 +157,7 @@ __attribute__((visibility("hidden"))) void* kai_guard_replaced_version(void* han
 
 KAI_GUARD_JUMP("dlsym", "kai_guard_replaced", "kai_guard_real_dlsym");
 KAI_GUARD_JUMP("dlvsym", "kai_guard_replaced_version", "kai_guard_real_dlvsym");
+KAI_GUARD_JUMP("dlmopen", "kai_guard_opened_apart", "kai_guard_real_dlmopen");
 #endif
 
 KAI_GUARD_EXPORT CUresult cuInit(unsigned int flags) {

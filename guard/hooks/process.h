@@ -32,7 +32,7 @@ struct Place {
   static constexpr int kNowhere = -1;  // it does not count
   static constexpr int kRefused = -2;
   int row = kNowhere;
-  uint64_t context = 0;
+  uint64_t context = 0;  // the primary one of a green context
   CUdevice device = -1;
   bool counts() const { return row != kNowhere; }
 };

@@ -121,7 +121,7 @@ void Region::Forget() {
 
 void Region::Fill() {
   for (Row& row : layout_->rows) {
-    for (Checked* number : {&row.uuid[0], &row.uuid[1], &row.is_used, &row.limit, &row.total,
+    for (Checked* number : {&row.uuid[0], &row.uuid[1], &row.device, &row.limit, &row.total,
                             &row.used, &row.peak, &row.context}) {
       number->Set(0);
     }
@@ -139,8 +139,8 @@ const char* Region::Check() const {
   if (!layout.magic.IsIntact() || !layout.version.IsIntact()) return "it is damaged";
   if (layout.version.value() != kVersion) return "it belongs to another version of the guard";
   for (const Row& row : layout.rows) {
-    if (!row.is_used.IsIntact()) return "it is damaged";
-    if (row.is_used.value() == 0) continue;
+    if (!row.device.IsIntact()) return "it is damaged";
+    if (row.device.value() == 0) continue;
     const bool is_intact = row.uuid[0].IsIntact() && row.uuid[1].IsIntact() &&
                            row.limit.IsIntact() && row.total.IsIntact();
     if (!is_intact) return "it is damaged";
@@ -204,7 +204,7 @@ void Region::Clean() {
 int Region::FindRow(const Uuid& device) const {
   for (int row = 0; row < kMostDevices; ++row) {
     const Row& each = layout_->rows[row];
-    if (each.is_used.value() == 1 && each.uuid[0].value() == device.words[0] &&
+    if (each.device.value() != 0 && each.uuid[0].value() == device.words[0] &&
         each.uuid[1].value() == device.words[1]) {
       return row;
     }
@@ -212,12 +212,12 @@ int Region::FindRow(const Uuid& device) const {
   return -1;
 }
 
-int Region::RowOf(const Uuid& device, uint64_t total, uint64_t limit) {
+int Region::RowOf(const Uuid& device, uint64_t total, uint64_t limit, bool is_mig) {
   const Locked locked(&adding_);
   if (file_.WaitFor(RegionFile::kWhole) != nullptr) return -1;
   int row = Check() == nullptr ? FindRow(device) : -2;
   if (row == -1) {
-    for (row = 0; row < kMostDevices && layout_->rows[row].is_used.value() == 1;) ++row;
+    for (row = 0; row < kMostDevices && layout_->rows[row].device.value() != 0;) ++row;
     if (row < kMostDevices) {
       Row& made = layout_->rows[row];
       made.uuid[0].Set(device.words[0]);
@@ -226,7 +226,7 @@ int Region::RowOf(const Uuid& device, uint64_t total, uint64_t limit) {
       made.total.Set(total);
       made.used.Set(0);
       made.peak.Set(0);
-      made.is_used.Set(1);
+      made.device.Set(is_mig ? 2 : 1);
     } else {
       row = -1;
     }

@@ -37,7 +37,7 @@ class Region {
 
   // The row of a device. The first process of the pod decides its limit; later ones keep it.
   // -1: there is no row left, or the file is damaged.
-  int RowOf(const Uuid& device, uint64_t total, uint64_t limit);
+  int RowOf(const Uuid& device, uint64_t total, uint64_t limit, bool is_mig = false);
   // -1: no process of the pod has used the device.
   int FindRow(const Uuid& device) const;
   uint64_t LimitOf(int row) const { return limits_[row]; }

@@ -4,6 +4,7 @@
 //
 //   STUB_MEMORY   bytes of a card           STUB_CONTEXT  bytes of a process's first context
 //   STUB_DEVICES  how many cards            STUB_CHUNK    by what pools grow
+//   STUB_MIG      1: the cards are MIG instances
 //   STUB_FAIL     NAME:N: every Nth call of this function fails as if the card had an error
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,7 @@ struct Context {
                                       {CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH, kFirstDepth},
                                       {CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0}};
   int uses = 1;
+  Context* primary = nullptr;  // of a green context
 };
 
 struct Stream {
@@ -80,6 +82,7 @@ struct Given {  // memory at an address, or behind a handle
   Context* context = nullptr;
   Pool* pool = nullptr;
   int uses = 1;
+  Context* primary = nullptr;  // of a green context
 };
 
 struct Driver {
@@ -174,6 +177,7 @@ CUresult TakeAt(std::map<uint64_t, Given>* table, uint64_t bytes, uint64_t* wher
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   if (!Take(context->device, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   *where = d.Address(bytes);
+  if (context->primary != nullptr) context = context->primary;
   (*table)[*where] = {context->device, bytes, context};
   return CUDA_SUCCESS;
 }
@@ -277,8 +281,11 @@ STUB_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
   return CUDA_SUCCESS;
 }
 
+// Of the GPU that a MIG instance is a part of.
 STUB_EXPORT CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
-  return cuDeviceGetUuid_v2(uuid, device);
+  const CUresult result = cuDeviceGetUuid_v2(uuid, device);
+  if (result == CUDA_SUCCESS && NumberIn("STUB_MIG", 0) != 0) uuid->bytes[0] = 0;
+  return result;
 }
 
 STUB_EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
@@ -372,17 +379,28 @@ STUB_EXPORT CUresult cuCtxDetach(CUcontext context) {
   return CUDA_SUCCESS;
 }
 
-// Has nothing of its own but the device.
+// Has nothing of its own.
 STUB_EXPORT CUresult cuGreenCtxCreate(CUgreenCtx* context, CUdevResourceDesc, CUdevice device,
                                       unsigned int) {
+  STUB_BEGIN();
   CUcontext primary = nullptr;
   const CUresult result = cuDevicePrimaryCtxRetain(&primary, device);
-  *context = reinterpret_cast<CUgreenCtx>(uint64_t{1} + static_cast<uint64_t>(device));
-  return result;
+  if (result != CUDA_SUCCESS) return result;
+  auto* made = new Context;
+  d.kept.push_back(made);
+  made->device = device;
+  made->primary = reinterpret_cast<Context*>(primary);
+  *context = reinterpret_cast<CUgreenCtx>(made);
+  return CUDA_SUCCESS;
+}
+
+STUB_EXPORT CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green) {
+  *context = reinterpret_cast<CUcontext>(green);
+  return CUDA_SUCCESS;
 }
 
 STUB_EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx context) {
-  return cuDevicePrimaryCtxRelease_v2(static_cast<int>(reinterpret_cast<uint64_t>(context)) - 1);
+  return cuDevicePrimaryCtxRelease_v2(reinterpret_cast<Context*>(context)->device);
 }
 
 STUB_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int* active) {
