@@ -2,7 +2,7 @@
 //
 //   const CUresult result = Call(real::cuInit, flags);
 //   void* hook = HookFor(*function);           // dlsym found a function of the driver
-//   hook = HookFor(name, version, of_thread);  // cuGetProcAddress did
+//   hook = HookFor(name, known_version, of_thread);  // cuGetProcAddress did
 //
 // Invariants: after LoadDriver() has returned true, nothing here changes. A function that an older
 // driver lacks is null. Cost: LoadDriver is one load after the first time. Threads: any.

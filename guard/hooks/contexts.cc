@@ -19,6 +19,7 @@ Mutex making;  // one context at a time, so that each can be measured
 CUcontext primaries[kMostDevicesHere];
 int contexts_on[kMostDevicesHere];  // of this process, the primary one as one
 uint64_t counted_on[kMostDevicesHere];
+Once without_nvml;
 
 __attribute__((constructor)) void Register() {
   AddForget([] {
@@ -64,7 +65,7 @@ bool IsContextKnown(int row, uint64_t* bytes) {
   return *bytes > 0;
 }
 
-// This process's first context on a device, where the pod knows what one takes.
+// This process's first context on a device, where it is known what one takes.
 template <typename Make>
 CUresult MadeKnown(const Place& place, uint64_t bytes, const Make& call) {
   if (!Reserve(place, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -80,10 +81,9 @@ CUresult MadeKnown(const Place& place, uint64_t bytes, const Make& call) {
 // The first one of the pod.
 template <typename Make, typename Undo>
 CUresult MadeMeasured(const Place& place, const Make& call, const Undo& undo) {
-  static Once once;
   uint64_t before = 0, after = 0;
   if (!UsedOnMachine(place.device, &before)) {
-    Say(&once,
+    Say(&without_nvml,
         "NVML is missing, so what contexts take does not count: set KAI_GUARD_CONTEXT to it, "
         "such as 500Mi");
   }

@@ -64,7 +64,9 @@ def test_each_way_to_a_function_counts(machine: Machine, way: str) -> None:
 def test_dlmopen_gives_other_libraries_as_ever(machine: Machine) -> None:
     source = machine.folder / "apart.c"
     source.write_text("int number; int next(void) { return ++number; }")
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", machine.folder / "libapart.so", source], check=True)
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-o", machine.folder / "libapart.so", source], check=True
+    )
     script = START + (
         "libc.dlmopen.restype = libc.dlsym.restype = ctypes.c_void_p\n"
         "for _ in range(2):\n"
@@ -145,6 +147,7 @@ def test_a_function_that_is_newer_than_the_guard_passes_and_is_said_once(
     script = START + "for _ in range(2):\n    " + NEW[way] + "\n    print(future())"
     said = machine.run(script, limit="0.5").splitlines()
     assert said == ["0", "0", newer("cuFromTheFuture")]
+    assert machine.run(script, limit="", KAI_GUARD_REGION="") == "0\n0\n"
 
 
 def test_a_form_that_is_newer_than_the_guard_is_not_taken_for_an_older_one(
@@ -178,7 +181,9 @@ def test_functions_for_profilers_and_graphics_are_not_new(machine: Machine) -> N
 def test_names_of_other_libraries_are_not_new(machine: Machine) -> None:
     source = machine.folder / "cufft.c"
     source.write_text("int cufftPlan(void) { return 7; }")
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", machine.folder / "libcufft.so", source], check=True)
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-o", machine.folder / "libcufft.so", source], check=True
+    )
     script = START + f"print(ctypes.CDLL('{machine.folder}/libcufft.so')['cufftPlan']())"
     assert machine.run(script, limit="0.5") == "7\n"
 
@@ -349,7 +354,8 @@ def test_without_nvml_a_context_counts_only_if_its_size_is_given(
     folder.joinpath("libcuda.so.1").symlink_to(STUBS / "libcuda.so.1")
     script = (
         "import driver as cu\nfrom ctypes import *\ncu.start(); print(cu.used() >> 20)\n"
-        "cu.call('cuDevicePrimaryCtxReset_v2', 0); cu.start()"
+        "cu.call('cuDevicePrimaryCtxReset_v2', 0)\n"
+        "cu.call('cuCtxCreate_v2', byref(c_void_p()), 0, 0)"
     )
     given = {} if context is None else {"KAI_GUARD_CONTEXT": context}
     said = machine.run(script, limit="0.5", LD_LIBRARY_PATH=str(folder), **given).splitlines()
