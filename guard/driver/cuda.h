@@ -11,4 +11,8 @@
 #include <cuda.h>
 #include <nvml.h>
 
+#if CUDA_VERSION < 13030
+#error "the guard needs the headers of CUDA 13.3 or newer (tools/setup.sh python installs them)"
+#endif
+
 #endif  // KAI_GUARD_DRIVER_CUDA_H_

@@ -107,4 +107,11 @@ bool IsKnown(const char* name) {
   return std::binary_search(std::begin(kKnown), std::end(kKnown), name, less);
 }
 
+bool IsOfDriver(const char* name, void* function) { return AddressOf(kLibrary, name) == function; }
+
+bool IsFileOfDriver(const char* path) {
+  const char* slash = strrchr(path, '/');
+  return strncmp(slash == nullptr ? path : slash + 1, kLibrary, strlen(kLibrary)) == 0;
+}
+
 }  // namespace kai::guard

@@ -2,7 +2,7 @@
 //
 //   const CUresult result = Call(real::cuInit, flags);
 //   void* hook = HookFor(*function);           // dlsym found a function of the driver
-//   hook = HookFor(name, version, of_thread);  // cuGetProcAddress did
+//   hook = HookFor(name, known_version, of_thread);  // cuGetProcAddress did
 //
 // Invariants: after LoadDriver() has returned true, nothing here changes. A function that an older
 // driver lacks is null. Cost: LoadDriver is one load after the first time. Threads: any.
@@ -31,6 +31,10 @@ void* HookFor(const char* name, int cuda_version, bool of_thread);
 
 // Whether the headers that the guard was built with have a function of this name.
 bool IsKnown(const char* name);
+// Whether the driver exports this function by this name.
+bool IsOfDriver(const char* name, void* function);
+// Whether the path is one of the driver's library.
+bool IsFileOfDriver(const char* path);
 
 // Calls one of `real`, by reference: it is known once the driver is loaded; this loads it.
 template <typename Function, typename... Arguments>

@@ -1,7 +1,7 @@
 // The functions of NVML that the guard calls or has in their place.
 //
 //   nvmlMemory_t memory;
-//   return MemoryOfDevice(uuid, &memory) ? memory.used : 0;
+//   if (!MemoryOfDevice(uuid, &memory)) return false;
 //
 // Invariants: RealNvml loads nothing. Cost: the first MemoryOfDevice loads and initialises NVML,
 // about 20 ms. Threads: any.

@@ -1,6 +1,7 @@
 // Code: modules and libraries. What loading took counts, at most the size of the image, as other
-// processes may allocate at the same time. Code that the driver loads later, when a function is
-// first used, does not count.
+// processes may allocate at the same time. It is known only afterwards: images are far larger than
+// what is loaded of them. Code that the driver loads later, when a function is first used, does not
+// count.
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -46,21 +47,15 @@ uint64_t SizeOfFile(const char* path) {
   return is_found ? static_cast<uint64_t>(found.st_size) : 0;
 }
 
-uint64_t FreeNow() {
-  size_t free = 0, total = 0;
-  Call(real::cuMemGetInfo_v2, &free, &total);
-  return free;
-}
-
 template <typename Loaded, typename Ask, typename Undo>
 CUresult Load(uint64_t image_bytes, Loaded* loaded, const Ask& call, const Undo& undo) {
   const Place place = PlaceOfThread();
   if (!place.counts()) return call();
   if (place.row == Place::kRefused) return CUDA_ERROR_OUT_OF_MEMORY;
-  const uint64_t before = FreeNow();
+  const uint64_t before = FreeOnDevice();
   const CUresult result = call();
   if (result != CUDA_SUCCESS) return result;
-  const uint64_t after = FreeNow();
+  const uint64_t after = FreeOnDevice();
   const uint64_t taken = std::min(before > after ? before - after : 0, image_bytes);
   if (taken == 0) return result;
   if (!Reserve(place, taken)) {

@@ -12,11 +12,14 @@ using namespace kai::guard;  // NOLINT: the functions below belong to the driver
 namespace {
 
 constexpr int kMostDevicesHere = 64;
+// More is measured only if other processes allocate at the same time.
+constexpr uint64_t kMostMeasured = uint64_t{1} << 30;
 
 Mutex making;  // one context at a time, so that each can be measured
 CUcontext primaries[kMostDevicesHere];
 int contexts_on[kMostDevicesHere];  // of this process, the primary one as one
 uint64_t counted_on[kMostDevicesHere];
+Once without_nvml;
 
 __attribute__((constructor)) void Register() {
   AddForget([] {
@@ -34,11 +37,14 @@ bool IsActive(CUdevice device) {
          active != 0;
 }
 
-uint64_t UsedOnMachine(CUdevice device) {
+// What all on the machine use of the device. False: there is no NVML.
+bool UsedOnMachine(CUdevice device, uint64_t* bytes) {
   CUuuid uuid;
   nvmlMemory_t memory;
-  if (Call(real::cuDeviceGetUuid_v2, &uuid, device) != CUDA_SUCCESS) return 0;
-  return MemoryOfDevice(uuid, &memory) ? memory.used : 0;
+  if (Call(real::cuDeviceGetUuid_v2, &uuid, device) != CUDA_SUCCESS) return false;
+  if (!MemoryOfDevice(uuid, &memory)) return false;
+  *bytes = memory.used;
+  return true;
 }
 
 void ReleaseHolding(const Holding& holding) { Release(holding.row, holding.bytes); }
@@ -52,42 +58,68 @@ void Gone(CUcontext context, CUdevice device) {
   counted_on[device] = 0;
 }
 
+// False: it has to be measured.
+bool IsContextKnown(int row, uint64_t* bytes) {
+  if (IsContextGiven(bytes)) return true;
+  *bytes = region().ContextOf(row);
+  return *bytes > 0;
+}
+
+// This process's first context on a device, where it is known what one takes.
+template <typename Make>
+CUresult MadeKnown(const Place& place, uint64_t bytes, const Make& call) {
+  if (!Reserve(place, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result = call();
+  if (result == CUDA_SUCCESS) {
+    counted_on[place.device] = bytes;
+  } else {
+    Release(place.row, bytes);
+  }
+  return result;
+}
+
+// The first one of the pod.
+template <typename Make, typename Undo>
+CUresult MadeMeasured(const Place& place, const Make& call, const Undo& undo) {
+  uint64_t before = 0, after = 0;
+  if (!UsedOnMachine(place.device, &before)) {
+    Say(&without_nvml,
+        "NVML is missing, so what contexts take does not count: set KAI_GUARD_CONTEXT to it, "
+        "such as 500Mi");
+  }
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS) return result;
+  UsedOnMachine(place.device, &after);
+  const uint64_t bytes = std::min(after > before ? after - before : 0, kMostMeasured);
+  region().SetContext(place.row, bytes);
+  if (!Reserve(place, bytes)) {
+    undo();
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  counted_on[place.device] = bytes;
+  return result;
+}
+
 // Makes a context: `call` does, `undo` takes it back.
 template <typename Make, typename Undo>
 CUresult Made(CUdevice device, const Make& call, const Undo& undo) {
   const Place place = PlaceOfDevice(device);
   if (!place.counts() || device < 0 || device >= kMostDevicesHere) return call();
   if (place.row == Place::kRefused) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUresult result = CUDA_SUCCESS;
+  uint64_t bytes = 0;
   if (contexts_on[device] > 0) {
-    const CUresult result = call();
-    if (result == CUDA_SUCCESS) ++contexts_on[device];
-    return result;
+    result = call();
+  } else if (IsContextKnown(place.row, &bytes)) {
+    result = MadeKnown(place, bytes, call);
+  } else {
+    const bool is_alone = region().BeginMeasuring();
+    const bool is_known = IsContextKnown(place.row, &bytes);  // another process measured it
+    if (is_known && is_alone) region().EndMeasuring();
+    result = is_known ? MadeKnown(place, bytes, call) : MadeMeasured(place, call, undo);
+    if (!is_known && is_alone) region().EndMeasuring();
   }
-  // The first process of the pod measures it, when nothing else counts yet.
-  uint64_t bytes = BytesOfContext(region().ContextOf(place.row));
-  const bool measures = bytes == 0 && region().BeginMeasuring();
-  if (measures) bytes = BytesOfContext(region().ContextOf(place.row));
-  const bool is_known = bytes > 0;
-  if (measures && is_known) region().EndMeasuring();  // another process has, in the meantime
-  if (is_known && !Reserve(place, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const uint64_t before = is_known ? 0 : UsedOnMachine(device);
-  const CUresult result = call();
-  if (!is_known) {
-    const uint64_t after = result == CUDA_SUCCESS ? UsedOnMachine(device) : 0;
-    bytes = BytesOfContext(after > before ? after - before : 0);
-    if (result == CUDA_SUCCESS) region().SetContext(place.row, bytes);
-    if (measures) region().EndMeasuring();
-  }
-  if (result != CUDA_SUCCESS) {
-    if (is_known) Release(place.row, bytes);
-    return result;
-  }
-  if (!is_known && !Reserve(place, bytes)) {
-    undo();
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  }
-  counted_on[device] = bytes;
-  contexts_on[device] = 1;
+  if (result == CUDA_SUCCESS) ++contexts_on[device];
   return result;
 }
 
@@ -106,49 +138,40 @@ CUresult Destroyed(Real* const& real, CUcontext context) {
   return result;
 }
 
-// Releasing is not always the end of the primary context; resetting is.
-template <typename Real>
-CUresult GivenUp(Real* const& real, CUdevice device) {
+// Takes the primary context of the device or makes it: `call` does, `undo` takes it back, and
+// `primary` finds it then.
+template <typename Make, typename Undo, typename Find>
+CUresult Retained(CUdevice device, const Make& call, const Undo& undo, const Find& primary) {
   const Locked locked(&making);
-  const bool was_active = IsActive(device);
-  const CUresult result = Call(real, device);
-  const bool is_counted = device >= 0 && device < kMostDevicesHere && primaries[device] != nullptr;
-  if (was_active && is_counted && !IsActive(device)) {
-    Gone(primaries[device], device);
-    primaries[device] = nullptr;
-  }
+  const bool is_new = ModeOfProcess() != Mode::kOff && !IsActive(device);
+  const CUresult result = is_new ? Made(device, call, undo) : call();
+  const bool is_counted = is_new && result == CUDA_SUCCESS && device >= 0;
+  if (is_counted && device < kMostDevicesHere) primaries[device] = primary();
   return result;
 }
 
-// ---- limits of a context ------------------------------------------------------------------------
-
-// Bytes of device memory for this value of the limit.
-uint64_t CostOf(CUlimit limit, size_t value, CUdevice device) {
-  if (limit != CU_LIMIT_STACK_SIZE) return value;
-  int processors = 0, threads = 0;
-  Call(real::cuDeviceGetAttribute, &processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
-  Call(real::cuDeviceGetAttribute, &threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
-       device);
-  return value * static_cast<uint64_t>(processors) * static_cast<uint64_t>(threads);
+// After a call that may have ended the primary context of the device.
+void LookAtPrimary(CUdevice device) {
+  if (device < 0 || device >= kMostDevicesHere) return;
+  if (primaries[device] == nullptr || IsActive(device)) return;
+  Gone(primaries[device], device);
+  primaries[device] = nullptr;
 }
 
-bool HasMemory(CUlimit limit) {
-  return limit == CU_LIMIT_STACK_SIZE || limit == CU_LIMIT_PRINTF_FIFO_SIZE ||
-         limit == CU_LIMIT_MALLOC_HEAP_SIZE;
+template <typename Real>
+CUresult GivenUp(Real* const& real, CUdevice device) {
+  const Locked locked(&making);
+  const CUresult result = Call(real, device);
+  LookAtPrimary(device);
+  return result;
 }
 
 }  // namespace
 
 KAI_GUARD_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
-  const auto call = [&] { return Call(real::cuDevicePrimaryCtxRetain, context, device); };
-  const Locked locked(&making);
-  const bool is_new = ModeOfProcess() != Mode::kOff && !IsActive(device);
-  const CUresult result =
-      is_new ? Made(device, call, [&] { Call(real::cuDevicePrimaryCtxRelease_v2, device); })
-             : call();
-  const bool is_counted = is_new && result == CUDA_SUCCESS && device >= 0;
-  if (is_counted && device < kMostDevicesHere) primaries[device] = *context;
-  return result;
+  return Retained(
+      device, [&] { return Call(real::cuDevicePrimaryCtxRetain, context, device); },
+      [&] { Call(real::cuDevicePrimaryCtxRelease_v2, device); }, [&] { return *context; });
 }
 
 KAI_GUARD_EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
@@ -197,14 +220,101 @@ KAI_GUARD_EXPORT CUresult cuCtxDestroy_v2(CUcontext context) {
   return Destroyed(real::cuCtxDestroy_v2, context);
 }
 
-// A limit counts with what it has above that of a new context.
-KAI_GUARD_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
-  const auto call = [&] { return Call(real::cuCtxSetLimit, limit, value); };
-  if (!HasMemory(limit)) return call();
-  const Place place = PlaceOfThread();
-  if (!place.counts()) return call();
+// ---- contexts that share one --------------------------------------------------------------------
+
+KAI_GUARD_EXPORT CUresult cuCtxAttach(CUcontext* context, unsigned int flags) {
   const Locked locked(&making);
-  const Handle handle = {Handle::kHeap, place.context ^ (uint64_t{limit} << 56)};
+  const CUresult result = Call(real::cuCtxAttach, context, flags);
+  if (result != CUDA_SUCCESS || ModeOfProcess() != Mode::kCounts) return result;
+  const Handle handle = {Handle::kContext, NumberOf(*context)};
+  Holding attached = {Place::kNowhere, 0, NumberOf(*context)};
+  holdings().Find(handle, &attached);
+  ++attached.more;
+  holdings().Put(handle, attached);
+  return result;
+}
+
+// Destroys the context, unless it was attached more often than detached.
+KAI_GUARD_EXPORT CUresult cuCtxDetach(CUcontext context) {
+  const Locked locked(&making);
+  const Place place = PlaceOfContext(context);
+  const CUresult result = Call(real::cuCtxDetach, context);
+  if (result != CUDA_SUCCESS || place.row < 0) return result;
+  const Handle handle = {Handle::kContext, NumberOf(context)};
+  Holding attached;
+  if (holdings().Take(handle, &attached) && attached.more > 0) {
+    --attached.more;
+    holdings().Put(handle, attached);
+  } else {
+    Gone(context, place.device);
+  }
+  return result;
+}
+
+// A green context keeps the primary one.
+KAI_GUARD_EXPORT CUresult cuGreenCtxCreate(CUgreenCtx* context, CUdevResourceDesc from,
+                                           CUdevice device, unsigned int flags) {
+  return Retained(
+      device, [&] { return Call(real::cuGreenCtxCreate, context, from, device, flags); },
+      [&] { Call(real::cuGreenCtxDestroy, *context); },
+      [&] {
+        CUcontext primary = nullptr;
+        if (Call(real::cuDevicePrimaryCtxRetain, &primary, device) == CUDA_SUCCESS)
+          Call(real::cuDevicePrimaryCtxRelease_v2, device);
+        return primary;
+      });
+}
+
+// What is allocated in a green context is the primary one's.
+KAI_GUARD_EXPORT CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green) {
+  const Locked locked(&making);
+  const CUresult result = Call(real::cuCtxFromGreenCtx, context, green);
+  if (result != CUDA_SUCCESS) return result;
+  const CUdevice device = PlaceOfContext(*context).device;
+  if (device < 0 || device >= kMostDevicesHere || primaries[device] == nullptr) return result;
+  holdings().Put({Handle::kGreen, NumberOf(*context)},
+                 {Place::kNowhere, 0, NumberOf(primaries[device])});
+  ForgetContexts();
+  return result;
+}
+
+KAI_GUARD_EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx context) {
+  const Locked locked(&making);
+  const CUresult result = Call(real::cuGreenCtxDestroy, context);
+  for (CUdevice device = 0; device < kMostDevicesHere; ++device) LookAtPrimary(device);
+  return result;
+}
+
+// ---- limits -------------------------------------------------------------------------------------
+
+namespace {
+
+// Bytes of device memory for this value of the limit.
+uint64_t CostOf(CUlimit limit, size_t value, CUdevice device) {
+  if (limit != CU_LIMIT_STACK_SIZE) return value;
+  int processors = 0, threads = 0;
+  Call(real::cuDeviceGetAttribute, &processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+  Call(real::cuDeviceGetAttribute, &threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+       device);
+  return value * static_cast<uint64_t>(processors) * static_cast<uint64_t>(threads);
+}
+
+bool IsKnown(CUlimit limit) {
+  return limit == CU_LIMIT_STACK_SIZE || limit == CU_LIMIT_PRINTF_FIFO_SIZE ||
+         limit == CU_LIMIT_MALLOC_HEAP_SIZE;
+}
+
+bool IsHint(CUlimit limit) {
+  return limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY || limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE;
+}
+
+Handle HandleOf(const Place& place, CUlimit limit) {
+  return {Handle::kHeap, place.context ^ (uint64_t{limit} << 56)};
+}
+
+// A limit whose value is bytes, or bytes of each thread: what it has above that of a new context.
+CUresult SetKnown(const Place& place, CUlimit limit, size_t value) {
+  const Handle handle = HandleOf(place, limit);
   Holding earlier;
   if (!holdings().Find(handle, &earlier)) {
     size_t first = 0;
@@ -215,10 +325,43 @@ KAI_GUARD_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
   const uint64_t bytes = cost > earlier.more ? cost - earlier.more : 0;
   if (bytes > earlier.bytes && !Reserve(place, bytes - earlier.bytes))
     return CUDA_ERROR_OUT_OF_MEMORY;
-  const CUresult result = call();
+  const CUresult result = Call(real::cuCtxSetLimit, limit, value);
   const uint64_t counted = std::max(bytes, earlier.bytes);
   const uint64_t remains = result == CUDA_SUCCESS ? bytes : earlier.bytes;
   Release(place.row, counted - remains);
   holdings().Put(handle, {place.row, remains, place.context, earlier.more});
   return result;
+}
+
+// Other limits, such as how deep kernels may launch kernels: what the device has less afterwards.
+CUresult SetMeasured(const Place& place, CUlimit limit, size_t value) {
+  size_t value_before = 0;
+  Call(real::cuCtxGetLimit, &value_before, limit);
+  const uint64_t before = FreeOnDevice();
+  const CUresult result = Call(real::cuCtxSetLimit, limit, value);
+  if (result != CUDA_SUCCESS) return result;
+  const uint64_t after = FreeOnDevice();
+  const uint64_t taken = std::min(before > after ? before - after : 0, kMostMeasured);
+  if (taken > 0 && !Reserve(place, taken)) {
+    Call(real::cuCtxSetLimit, limit, value_before);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  const Handle handle = HandleOf(place, limit);
+  Holding counted = {place.row, 0, place.context};
+  holdings().Find(handle, &counted);
+  const uint64_t given = std::min(after > before ? after - before : 0, counted.bytes);
+  Release(place.row, given);
+  counted.bytes = counted.bytes + taken - given;
+  holdings().Put(handle, counted);
+  return result;
+}
+
+}  // namespace
+
+KAI_GUARD_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
+  const Place place = IsHint(limit) ? Place() : PlaceOfThread();
+  if (!place.counts()) return Call(real::cuCtxSetLimit, limit, value);
+  if (place.row == Place::kRefused) return CUDA_ERROR_OUT_OF_MEMORY;
+  const Locked locked(&making);
+  return IsKnown(limit) ? SetKnown(place, limit, value) : SetMeasured(place, limit, value);
 }

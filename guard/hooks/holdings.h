@@ -23,12 +23,13 @@ struct Handle {
     kArray,     // arrays and mipmapped arrays
     kPhysical,  // cuMemCreate
     kMapping,   // of an address to physical memory
-    kPool,
+    kBinding,   // of a spot in a multicast object to physical memory
     kGraph,     // an executable graph with nodes that allocate
     kModule,    // modules and libraries
     kExternal,  // imported memory of other interfaces
-    kContext,
-    kHeap,  // a limit of a context
+    kContext,   // how often it was attached
+    kGreen,     // a green context, of its primary one
+    kHeap,      // a limit of a context
   };
   Kind kind = kNone;
   uint64_t value = 0;
@@ -38,7 +39,7 @@ struct Holding {
   int row = -1;
   uint64_t bytes = 0;
   uint64_t context = 0;  // 0: it outlives contexts
-  uint64_t more = 0;     // kPhysical: handles and mappings; kMapping: the physical handle
+  uint64_t more = 0;     // what the functions of its kind note beside
 };
 
 class Holdings {

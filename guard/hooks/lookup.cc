@@ -1,7 +1,11 @@
 // The ways in which programs find functions of the driver: dlsym and dlvsym, cuGetProcAddress, and
 // the names that the guard exports itself. cuInit is where a process that cannot count is refused.
+//
+// dlmopen would give a program a second driver that has no guard: it gets the first one.
 #include <dlfcn.h>
 #include <string.h>
+
+#include <algorithm>
 
 #include "guard/driver/driver.h"
 #include "guard/driver/elf.h"
@@ -12,11 +16,13 @@ using namespace kai::guard;  // NOLINT: the functions below belong to other inte
 
 using Find = void*(void*, const char*);
 using FindVersion = void*(void*, const char*, const char*);
+using OpenApart = void*(Lmid_t, const char*, int);
 
 extern "C" {
-// Where dlsym and dlvsym continue, below.
+// Where dlsym, dlvsym and dlmopen continue, below.
 __attribute__((visibility("hidden"))) Find* kai_guard_real_dlsym = nullptr;
 __attribute__((visibility("hidden"))) FindVersion* kai_guard_real_dlvsym = nullptr;
+__attribute__((visibility("hidden"))) OpenApart* kai_guard_real_dlmopen = nullptr;
 }
 
 namespace {
@@ -34,24 +40,42 @@ bool MayBeTheDrivers(void* handle, const char* name) {
          (strncmp(name, "cu", 2) == 0 || strncmp(name, "nvml", 4) == 0);
 }
 
+void SayThatItIsNew(const char* name) {
+  static Once once;
+  if (ModeOfProcess() == Mode::kOff) return;
+  Say(&once, "this function is newer than the guard: what it allocates does not count", name);
+}
+
 void* ReplacementFor(const char* name, void* found) {
   if (found == nullptr) return nullptr;
   if (name[0] == 'n') return ReplacementInNvml(name, found);
-  return LoadDriver() ? HookFor(found) : nullptr;
+  if (!LoadDriver()) return nullptr;
+  void* hook = HookFor(found);
+  if (hook == nullptr && !IsKnown(name) && IsOfDriver(name, found)) SayThatItIsNew(name);
+  return hook;
 }
 
+// `ask` asks the driver for this version of the function. What the driver finds may have another
+// address than the exported name, and then it is recognised by name and version. But it may also be
+// a form that is newer than the guard, with other parameters: the driver finds it for the version
+// that the program wants, and not for the last one that the guard knows.
 template <typename Ask>
 CUresult FindInDriver(const char* name, void** function, int version, cuuint64_t flags,
-                      const Ask& call) {
-  const CUresult result = call();
+                      const Ask& ask) {
+  const CUresult result = ask(function, version);
   if (result != CUDA_SUCCESS || function == nullptr || *function == nullptr) return result;
-  const bool of_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
   void* hook = HookFor(*function);
-  if (hook == nullptr) hook = HookFor(name, version, of_thread);
-  if (hook != nullptr) *function = hook;
-  static Once once;
-  if (hook == nullptr && !IsKnown(name))
-    Say(&once, "this function is newer than the guard: what it allocates does not count", name);
+  if (hook == nullptr) {
+    const bool of_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+    const int known_version = std::min(version, CUDA_VERSION);
+    void* known = *function;
+    if (version > CUDA_VERSION && ask(&known, CUDA_VERSION) != CUDA_SUCCESS) known = nullptr;
+    hook = HookFor(name, known_version, of_thread);
+    const bool is_new = hook == nullptr ? !IsKnown(name) : known != *function;
+    if (is_new) SayThatItIsNew(name);
+    if (is_new || hook == nullptr) return result;
+  }
+  *function = hook;
   return result;
 }
 
@@ -73,11 +97,18 @@ __attribute__((visibility("hidden"))) void* kai_guard_replaced_version(void* han
   return ReplacementFor(name, kai_guard_real_dlvsym(handle, name, version));
 }
 
+__attribute__((visibility("hidden"))) void* kai_guard_opened_apart(Lmid_t, const char* file,
+                                                                   int flags) {
+  if (kai_guard_real_dlmopen == nullptr) kai_guard_real_dlmopen = InTheSystem<OpenApart>("dlmopen");
+  if (file == nullptr || !IsFileOfDriver(file) || ModeOfProcess() == Mode::kOff) return nullptr;
+  return InTheSystem<decltype(dlopen)>("dlopen")(file, flags);
+}
+
 }  // extern "C"
 
 #ifndef KAI_GUARD_WITHOUT_DLSYM  // a sanitizer's runtime calls it before any code of ours may run
-// dlsym(RTLD_NEXT, name) looks behind the library of its caller, so the real function has to see
-// that caller: it is jumped to, not called.
+// dlsym(RTLD_NEXT, name) looks behind the library of its caller, and dlmopen in that library's
+// folders, so the real function has to see that caller: it is jumped to, not called.
 #if defined(__x86_64__)
 #define KAI_GUARD_JUMP(name, replaced, real) \
   asm(".text\n"                              \
@@ -127,6 +158,7 @@ __attribute__((visibility("hidden"))) void* kai_guard_replaced_version(void* han
 
 KAI_GUARD_JUMP("dlsym", "kai_guard_replaced", "kai_guard_real_dlsym");
 KAI_GUARD_JUMP("dlvsym", "kai_guard_replaced_version", "kai_guard_real_dlvsym");
+KAI_GUARD_JUMP("dlmopen", "kai_guard_opened_apart", "kai_guard_real_dlmopen");
 #endif
 
 KAI_GUARD_EXPORT CUresult cuInit(unsigned int flags) {
@@ -139,14 +171,17 @@ KAI_GUARD_EXPORT CUresult cuInit(unsigned int flags) {
 
 KAI_GUARD_EXPORT CUresult cuGetProcAddress(const char* name, void** function, int version,
                                            cuuint64_t flags) {
-  return FindInDriver(name, function, version, flags,
-                      [&] { return Call(real::cuGetProcAddress, name, function, version, flags); });
+  return FindInDriver(name, function, version, flags, [&](void** found, int of_version) {
+    return Call(real::cuGetProcAddress, name, found, of_version, flags);
+  });
 }
 
 KAI_GUARD_EXPORT CUresult cuGetProcAddress_v2(const char* name, void** function, int version,
                                               cuuint64_t flags,
                                               CUdriverProcAddressQueryResult* status) {
-  return FindInDriver(name, function, version, flags, [&] {
-    return Call(real::cuGetProcAddress_v2, name, function, version, flags, status);
+  return FindInDriver(name, function, version, flags, [&](void** found, int of_version) {
+    CUdriverProcAddressQueryResult of_other;
+    CUdriverProcAddressQueryResult* answer = found == function ? status : &of_other;
+    return Call(real::cuGetProcAddress_v2, name, found, of_version, flags, answer);
   });
 }

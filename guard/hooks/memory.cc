@@ -52,7 +52,7 @@ CUresult FreeMemory(Real* const& real, Pointer pointer) {
   Holding holding;
   const bool is_of_pool = !holdings().Find(handle, &holding);
   const CUresult result = Freed(handle, [&] { return Call(real, pointer); });
-  if (is_of_pool) NoteUseOfPool();
+  if (is_of_pool) NoteFreeToPool();
   return result;
 }
 

@@ -10,6 +10,7 @@ constexpr int kMostKeepers = 4096;
 Keeper table[kMostKeepers];
 int count = 0;
 std::atomic<bool> was_used{false};
+std::atomic<int> left{0};  // pools with is_left
 Once too_many;
 
 uint64_t ReservedBy(const Keeper& keeper) {
@@ -35,6 +36,7 @@ void Give(int row) { Keepers().Trim(row); }
 void Forget() {
   Keepers::Reset();
   count = 0;
+  left.store(0, std::memory_order_relaxed);
   for (Keeper& keeper : table) keeper = Keeper();
 }
 
@@ -77,10 +79,44 @@ Keeper* Keepers::Of(const Place& place, CUmemoryPool pool) {
   return &table[count++];
 }
 
-void Keepers::Drop(Keeper* keeper, uint64_t in_use) {
-  if (keeper->counted > in_use) Release(keeper->row, keeper->counted - in_use);
+void Keepers::Drop(Keeper* keeper) {
+  Release(keeper->row, keeper->counted);
   *keeper = table[--count];
   table[count] = Keeper();
+}
+
+CUresult Keepers::Destroy(Keeper* keeper) {
+  if (keeper->is_left) return CUDA_ERROR_INVALID_VALUE;
+  CUmemoryPool default_pool = nullptr, current = nullptr;
+  Call(real::cuDeviceGetDefaultMemPool, &default_pool, keeper->device);
+  if (keeper->pool != default_pool) {
+    Call(real::cuMemPoolTrimTo, keeper->pool, size_t{0});
+    Look(keeper);
+  }
+  if (keeper->counted == 0 || keeper->pool == default_pool) {
+    const CUresult result = Call(real::cuMemPoolDestroy, keeper->pool);
+    if (result == CUDA_SUCCESS) Drop(keeper);
+    return result;
+  }
+  // As the driver does when it destroys the device's current pool.
+  Call(real::cuDeviceGetMemPool, &current, keeper->device);
+  if (current == keeper->pool) Call(real::cuDeviceSetMemPool, keeper->device, default_pool);
+  keeper->is_left = true;
+  left.fetch_add(1, std::memory_order_relaxed);
+  return CUDA_SUCCESS;
+}
+
+void Keepers::DestroyEmpty() {
+  for (int i = count - 1; i >= 0; --i) {  // Drop moves the last one
+    Keeper* keeper = &table[i];
+    if (!keeper->is_left) continue;
+    Call(real::cuMemPoolTrimTo, keeper->pool, size_t{0});
+    Look(keeper);
+    if (keeper->counted > 0) continue;
+    Call(real::cuMemPoolDestroy, keeper->pool);
+    Drop(keeper);
+    left.fetch_sub(1, std::memory_order_relaxed);
+  }
 }
 
 void Keepers::Look(Keeper* keeper) {
@@ -142,8 +178,17 @@ void Keepers::Shrink() {
 
 void NoteUseOfPool() { was_used.store(true, std::memory_order_relaxed); }
 
+void NoteFreeToPool() {
+  NoteUseOfPool();
+  if (left.load(std::memory_order_relaxed) > 0) Keepers().DestroyEmpty();
+}
+
 void ShrinkPools() {
-  if (was_used.exchange(false, std::memory_order_relaxed)) Keepers().Shrink();
+  const bool has_left = left.load(std::memory_order_relaxed) > 0;
+  if (!was_used.exchange(false, std::memory_order_relaxed) && !has_left) return;
+  Keepers keepers;
+  keepers.Shrink();
+  keepers.DestroyEmpty();
 }
 
 namespace {
@@ -235,7 +280,7 @@ template <typename Real>
 CUresult FreeAsync(Real* const& real, CUdeviceptr pointer, CUstream stream) {
   const CUresult result =
       Freed({Handle::kMemory, pointer}, [&] { return Call(real, pointer, stream); });
-  NoteUseOfPool();
+  NoteFreeToPool();
   return result;
 }
 
@@ -316,10 +361,7 @@ KAI_GUARD_EXPORT CUresult cuMemGetMemPool(CUmemoryPool* pool, CUmemLocation* loc
 KAI_GUARD_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool) {
   Keepers keepers;
   Keeper* keeper = keepers.Find(pool);
-  const uint64_t in_use = keeper == nullptr ? 0 : UsedOf(pool);
-  const CUresult result = Call(real::cuMemPoolDestroy, pool);
-  if (result == CUDA_SUCCESS && keeper != nullptr) keepers.Drop(keeper, in_use);
-  return result;
+  return keeper == nullptr ? Call(real::cuMemPoolDestroy, pool) : keepers.Destroy(keeper);
 }
 
 KAI_GUARD_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep) {

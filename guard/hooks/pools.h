@@ -29,6 +29,9 @@ struct Keeper {
   // Pools grow by multiples of it, as far as was seen: requests are rounded up, so that no pool
   // is larger than what counts, not even during a call.
   uint64_t grain = uint64_t{32} << 20;
+  // The program has destroyed the pool while its memory was in use. The driver still has it, as the
+  // guard destroys it when it is empty: until then the driver says what it has.
+  bool is_left = false;
 };
 
 class Keepers {
@@ -39,8 +42,8 @@ class Keepers {
   Keeper* OfGraphs(const Place& place) { return Of(place, nullptr); }
   Keeper* Of(const Place& place, CUmemoryPool pool);
   Keeper* Find(CUmemoryPool pool) const;
-  // Its memory that is in use counts until the process ends: the driver no longer tells how much.
-  void Drop(Keeper* keeper, uint64_t in_use);
+  // The program destroys the pool.
+  CUresult Destroy(Keeper* keeper);
 
   // Counts what the driver has now.
   void Look(Keeper* keeper);
@@ -54,6 +57,8 @@ class Keepers {
   void LookAtAll();
   // As the driver does when a program waits for the device.
   void Shrink();
+  // Destroys pools that the program has destroyed and that are empty now.
+  void DestroyEmpty();
 
   CUresult TrimGraphs(CUdevice device);
   // From 1. A graph that was launched before the last one may have to be given its memory again.
@@ -62,6 +67,8 @@ class Keepers {
   static void Reset() { mutex_.Reset(); }
 
  private:
+  void Drop(Keeper* keeper);
+
   static Mutex mutex_;
   static std::atomic<uint64_t> trims_;
   Locked locked_;
@@ -69,6 +76,9 @@ class Keepers {
 
 // Memory of a pool was given or taken back: the pool may become smaller at the next wait.
 void NoteUseOfPool();
+// The same for memory that was taken back, which may be the last of a destroyed pool. Keepers must
+// not be in use.
+void NoteFreeToPool();
 // After waiting for a device: makes pools smaller, if one was used since the last time.
 void ShrinkPools();
 

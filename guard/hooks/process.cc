@@ -27,6 +27,7 @@ std::atomic<uint64_t> contexts_forgotten{0};
 
 // The last context of the thread.
 thread_local CUcontext last_context = nullptr;
+thread_local uint64_t last_number = 0;  // of the context that has its memory
 thread_local uint64_t last_forgotten = 0;
 thread_local int last_row = kUnknownRow;
 thread_local CUdevice last_device = -1;
@@ -81,16 +82,23 @@ int RowWithout(CUresult answer) {
   }
 }
 
+// The second form of the function has the UUID of a MIG instance, where the first has that of its
+// GPU.
 int LookUpRow(CUdevice device) {
-  CUuuid found;
+  CUuuid found, of_gpu;
   CUresult result = Call(real::cuDeviceGetUuid_v2, &found, device);
-  if (result != CUDA_SUCCESS) result = Call(real::cuDeviceGetUuid, &found, device);
+  const bool has_gpu = Call(real::cuDeviceGetUuid, &of_gpu, device) == CUDA_SUCCESS;
+  if (result != CUDA_SUCCESS && has_gpu) {
+    found = of_gpu;
+    result = CUDA_SUCCESS;
+  }
+  const bool is_mig = has_gpu && memcmp(found.bytes, of_gpu.bytes, sizeof(found.bytes)) != 0;
   size_t total = 0;
   if (result == CUDA_SUCCESS) result = Call(real::cuDeviceTotalMem_v2, &total, device);
   if (result != CUDA_SUCCESS) return RowWithout(result);
   Uuid uuid;
   memcpy(uuid.words.data(), found.bytes, sizeof(found.bytes));
-  const int row = the_region.RowOf(uuid, total, LimitOfDevice(uuid, total));
+  const int row = the_region.RowOf(uuid, total, LimitOfDevice(uuid, total), is_mig);
   if (row >= 0) return row;
   static Once once;
   Say(&once, "the file of the pod is damaged or has no row left for a device", settings.region);
@@ -150,9 +158,12 @@ Place PlaceOfContext(CUcontext context) {
     last_row = PlaceOfDevice(device).row;
     last_device = device;
     last_context = context;
+    last_number = reinterpret_cast<uint64_t>(context);
+    Holding green;
+    if (the_holdings.Find({Handle::kGreen, last_number}, &green)) last_number = green.context;
     last_forgotten = forgotten;
   }
-  return {last_row, reinterpret_cast<uint64_t>(context), last_device};
+  return {last_row, last_number, last_device};
 }
 
 Place PlaceOfThread() {
@@ -189,11 +200,15 @@ uint64_t LimitOfDevice(const Uuid& device, uint64_t total) {
   return limit.kind == Limit::Kind::kNone ? kNoLimit : limit.Of(total);
 }
 
-uint64_t BytesOfContext(uint64_t measured) {
-  // Above it, other processes must have allocated in the meantime.
-  constexpr uint64_t kMost = uint64_t{1} << 30;
-  if (settings.context.kind == Limit::Kind::kBytes) return settings.context.amount;
-  return measured < kMost ? measured : kMost;
+bool IsContextGiven(uint64_t* bytes) {
+  *bytes = settings.context.amount;
+  return settings.context.kind == Limit::Kind::kBytes;
+}
+
+uint64_t FreeOnDevice() {
+  size_t free = 0, total = 0;
+  Call(real::cuMemGetInfo_v2, &free, &total);
+  return free;
 }
 
 void AddRelief(void (*give)(int row)) {

@@ -32,7 +32,7 @@ struct Place {
   static constexpr int kNowhere = -1;  // it does not count
   static constexpr int kRefused = -2;
   int row = kNowhere;
-  uint64_t context = 0;
+  uint64_t context = 0;  // the primary one of a green context
   CUdevice device = -1;
   bool counts() const { return row != kNowhere; }
 };
@@ -56,8 +56,10 @@ void Release(int row, uint64_t bytes);
 Region& region();
 Holdings& holdings();
 uint64_t LimitOfDevice(const Uuid& device, uint64_t total);
-// What a context counts if this much was measured.
-uint64_t BytesOfContext(uint64_t measured);
+// KAI_GUARD_CONTEXT. False: it is not set.
+bool IsContextGiven(uint64_t* bytes);
+// By the driver, for the thread's device; 0: there is none.
+uint64_t FreeOnDevice();
 
 // `give` gives back what the driver keeps in the row for later. Called in constructors.
 void AddRelief(void (*give)(int row));

@@ -3,7 +3,8 @@
 //   const char* wrong = ReadSettings(&settings);
 //   const Limit limit = settings.LimitFor(device);
 //
-// - KAI_GUARD_REGION: the file of the pod (region/region.h); without it, the guard does nothing.
+// - KAI_GUARD_REGION: the file of the pod (region/region.h), which exists and may be empty; without
+// the variable, the guard does nothing.
 // - KAI_GUARD_LIMIT: of each device: bytes, 16Gi, 16000Mi, or a part of the device, 0.5.
 // - KAI_GUARD_LIMITS: of single devices: GPU-8f2c…=0.5,MIG-17ab…=8Gi.
 // - KAI_GUARD_CONTEXT: bytes that a process's first context on a device counts; else it is

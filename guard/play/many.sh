@@ -13,6 +13,7 @@ trap 'rm -rf "$folder"' EXIT
 mib=$((1 << 20))
 export STUB_BOOK="$folder/book" STUB_MEMORY=$((1024 * mib)) STUB_CONTEXT=$((4 * mib)) STUB_CHUNK=$((2 * mib))
 export KAI_GUARD_REGION="$folder/region" KAI_GUARD_LIMIT=300Mi
+touch "$KAI_GUARD_REGION"
 
 for seed in $(seq "$processes"); do
   LD_LIBRARY_PATH=$stubs "$@" "$program" "$seed" "$seconds" 4 </dev/null >"$folder/said.$seed" 2>&1 &
@@ -22,5 +23,5 @@ status=0
 for seed in $(seq "$processes"); do
   wait "$(cat "$folder/pid.$seed")" || { status=1; cat "$folder/said.$seed"; }
 done
-[ -s "$KAI_GUARD_REGION" ] || { status=1; echo "no process has made the guard's file"; }
+[ -s "$KAI_GUARD_REGION" ] || { status=1; echo "no process has counted"; }
 exit $status

@@ -15,7 +15,6 @@ namespace kai::guard {
 namespace {
 
 constexpr int64_t kFirstLock = int64_t{1} << 40;  // behind the end of the file
-constexpr int64_t kWhole = -1;
 
 // The wrappers of fstat are newer than the systems on which the library has to load.
 bool StatOf(int descriptor, struct stat* found) {
@@ -30,7 +29,6 @@ int AboveStandard(int descriptor) {
   return above;
 }
 
-// A lock of one position, or of the whole.
 struct flock LockOf(short type, int64_t position) {
   struct flock lock = {};
   lock.l_type = type;
@@ -74,7 +72,7 @@ void SurviveAShortFile(void* memory, size_t bytes) {
   if (!is_first) return;
   struct sigaction action = {};
   action.sa_sigaction = OnBusError;
-  action.sa_flags = SA_SIGINFO;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;  // threads of Go have small stacks
   sigaction(SIGBUS, &action, &earlier);
 }
 
@@ -87,7 +85,11 @@ const char* RegionFile::Open(const char* path, size_t bytes) {
   path_ = path;
   bytes_ = bytes;
   struct stat found;
-  const int descriptor = AboveStandard(open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  // It is not made here: a process that finds none would count apart from those that have one.
+  const int descriptor = AboveStandard(open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (descriptor < 0 && errno == ENOENT) {
+    return "it is missing: one empty file has to be made for the pod, and never be removed";
+  }
   if (descriptor < 0) return "it cannot be opened for writing";
   if (!StatOf(descriptor, &found) || !S_ISREG(found.st_mode)) {
     close(descriptor);
@@ -96,21 +98,21 @@ const char* RegionFile::Open(const char* path, size_t bytes) {
   descriptor_ = descriptor;
   device_ = found.st_dev;
   inode_ = found.st_ino;
-  if (const char* wrong = LockWhole()) return wrong;
+  if (const char* wrong = WaitFor(kWhole)) return wrong;
   if (StatOf(descriptor, &found) && found.st_size == 0) {
     // Not only its size: a full file system would end the process when a page is first written.
     if (posix_fallocate(descriptor, 0, static_cast<off_t>(bytes)) != 0) {
       static_cast<void>(!ftruncate(descriptor, 0));
-      UnlockWhole();
+      Unlock(kWhole);
       return "its file system has no room for it";
     }
   } else if (found.st_size != static_cast<off_t>(bytes)) {
-    UnlockWhole();
+    Unlock(kWhole);
     return "it has another size: it belongs to another version of the guard, or was shortened";
   }
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (memory == MAP_FAILED) {
-    UnlockWhole();
+    Unlock(kWhole);
     return "it cannot be mapped";
   }
   memory_ = memory;
@@ -126,17 +128,16 @@ void RegionFile::Forget() {
 
 // Not by a call that waits: a signal would end it, and a process that was stopped here would stop
 // all others.
-const char* RegionFile::LockWhole() {
+const char* RegionFile::WaitFor(int position) {
   constexpr int kMostTries = 10'000;
   const timespec pause = {.tv_sec = 0, .tv_nsec = 1'000'000};
   for (int i = 0; i < kMostTries; ++i) {
-    if (Change(F_OFD_SETLK, F_WRLCK, kWhole)) return nullptr;
+    if (Lock(position)) return nullptr;
     if (errno != EAGAIN && errno != EACCES) return "its file system has no locks of opened files";
     nanosleep(&pause, nullptr);
   }
   return "another process has kept the lock of the file for ten seconds";
 }
-void RegionFile::UnlockWhole() { Change(F_OFD_SETLK, F_UNLCK, kWhole); }
 bool RegionFile::Lock(int position) { return Change(F_OFD_SETLK, F_WRLCK, position); }
 void RegionFile::Unlock(int position) { Change(F_OFD_SETLK, F_UNLCK, position); }
 

@@ -21,7 +21,7 @@ namespace kai::guard {
 
 class RegionFile {
  public:
-  // Opens the file, and makes one of zeros if there is none; the caller has the lock of the whole
+  // Opens the file, and fills it with zeros if it is empty; the caller has the lock of the whole
   // then, and ends it. Returns null, or what is wrong.
   const char* Open(const char* path, size_t bytes);
   // Leaves the memory and the locks to the process that this one is a fork of.
@@ -30,10 +30,10 @@ class RegionFile {
   void* memory() const { return memory_; }
   // Its memory reads as zeros since a write or read found no file behind it.
   static bool is_lost();
-  // The lock of the whole file is for those who make it or add a row; it waits.
-  // Returns null, or what is wrong.
-  const char* LockWhole();
-  void UnlockWhole();
+  static constexpr int kWhole = -1;      // for those that fill the file or add a row
+  static constexpr int kMeasuring = -2;  // for the process that measures a context
+  // Waits for the lock. Returns null, or what is wrong.
+  const char* WaitFor(int position);
   bool Lock(int position);  // false: another process has it
   void Unlock(int position);
   bool IsLockedByOthers(int position);

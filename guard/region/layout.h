@@ -1,7 +1,7 @@
 // The file in which the processes of a pod count the device memory that they hold together: a
 // header, a row for each device, and a slot for each process.
 //
-//   if (!row.is_used.IsIntact()) return "it is damaged";
+//   if (!row.device.IsIntact()) return "it is damaged";
 //   row.used.Set(kNotValid);
 //
 // A process writes its own slot alone, under the lock of the device's row; the sum in a row is that
@@ -54,7 +54,7 @@ class Checked {
 
 struct Row {
   std::array<Checked, 2> uuid;
-  Checked is_used;             // 1: the row belongs to a device
+  Checked device;              // 0: the row is free; 1: a GPU; 2: a MIG instance
   Checked limit;               // bytes
   Checked total;               // bytes of the device
   Checked used;                // the sum of the slots

@@ -102,7 +102,7 @@ const char* Region::Attach(const char* path) {
     if (layout_->magic.value() == 0 && !layout_->magic.IsIntact()) Fill();
     wrong = Check();
     if (RegionFile::is_lost()) wrong = "its file system has no room for it";
-    file_.UnlockWhole();
+    file_.Unlock(RegionFile::kWhole);
   }
   if (wrong == nullptr) wrong = TakeSlot();
   if (wrong != nullptr) Forget();
@@ -116,11 +116,12 @@ void Region::Forget() {
   held_ = {};
   limits_ = {};
   cleaning_.Reset();
+  adding_.Reset();
 }
 
 void Region::Fill() {
   for (Row& row : layout_->rows) {
-    for (Checked* number : {&row.uuid[0], &row.uuid[1], &row.is_used, &row.limit, &row.total,
+    for (Checked* number : {&row.uuid[0], &row.uuid[1], &row.device, &row.limit, &row.total,
                             &row.used, &row.peak, &row.context}) {
       number->Set(0);
     }
@@ -138,8 +139,8 @@ const char* Region::Check() const {
   if (!layout.magic.IsIntact() || !layout.version.IsIntact()) return "it is damaged";
   if (layout.version.value() != kVersion) return "it belongs to another version of the guard";
   for (const Row& row : layout.rows) {
-    if (!row.is_used.IsIntact()) return "it is damaged";
-    if (row.is_used.value() == 0) continue;
+    if (!row.device.IsIntact()) return "it is damaged";
+    if (row.device.value() == 0) continue;
     const bool is_intact = row.uuid[0].IsIntact() && row.uuid[1].IsIntact() &&
                            row.limit.IsIntact() && row.total.IsIntact();
     if (!is_intact) return "it is damaged";
@@ -203,7 +204,7 @@ void Region::Clean() {
 int Region::FindRow(const Uuid& device) const {
   for (int row = 0; row < kMostDevices; ++row) {
     const Row& each = layout_->rows[row];
-    if (each.is_used.value() == 1 && each.uuid[0].value() == device.words[0] &&
+    if (each.device.value() != 0 && each.uuid[0].value() == device.words[0] &&
         each.uuid[1].value() == device.words[1]) {
       return row;
     }
@@ -211,11 +212,12 @@ int Region::FindRow(const Uuid& device) const {
   return -1;
 }
 
-int Region::RowOf(const Uuid& device, uint64_t total, uint64_t limit) {
-  if (file_.LockWhole() != nullptr) return -1;
+int Region::RowOf(const Uuid& device, uint64_t total, uint64_t limit, bool is_mig) {
+  const Locked locked(&adding_);
+  if (file_.WaitFor(RegionFile::kWhole) != nullptr) return -1;
   int row = Check() == nullptr ? FindRow(device) : -2;
   if (row == -1) {
-    for (row = 0; row < kMostDevices && layout_->rows[row].is_used.value() == 1;) ++row;
+    for (row = 0; row < kMostDevices && layout_->rows[row].device.value() != 0;) ++row;
     if (row < kMostDevices) {
       Row& made = layout_->rows[row];
       made.uuid[0].Set(device.words[0]);
@@ -224,13 +226,13 @@ int Region::RowOf(const Uuid& device, uint64_t total, uint64_t limit) {
       made.total.Set(total);
       made.used.Set(0);
       made.peak.Set(0);
-      made.is_used.Set(1);
+      made.device.Set(is_mig ? 2 : 1);
     } else {
       row = -1;
     }
   }
   if (row >= 0) limits_[row] = layout_->rows[row].limit.value();
-  file_.UnlockWhole();
+  file_.Unlock(RegionFile::kWhole);
   return row < 0 ? -1 : row;
 }
 
@@ -241,8 +243,8 @@ uint64_t Region::ContextOf(int row) const {
 
 void Region::SetContext(int row, uint64_t bytes) { layout_->rows[row].context.Set(bytes); }
 
-bool Region::BeginMeasuring() { return file_.LockWhole() == nullptr; }
-void Region::EndMeasuring() { file_.UnlockWhole(); }
+bool Region::BeginMeasuring() { return file_.WaitFor(RegionFile::kMeasuring) == nullptr; }
+void Region::EndMeasuring() { file_.Unlock(RegionFile::kMeasuring); }
 
 // ---- sums ---------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 // How much device memory the processes of a pod hold together, and how much they may.
 //
 //   wrong = the_region.Attach(settings.region);  // a sentence
-//   const int row = the_region.RowOf(uuid, total, LimitOfDevice(uuid, total));
+//   const int row = the_region.RowOf(uuid, total, LimitOfDevice(uuid, total), is_mig);
 //   if (the_region.Reserve(place.row, bytes)) return true;
 //   if (row >= 0) the_region.Release(row, bytes);  // the driver refused, or took it back
 //
@@ -29,7 +29,7 @@ namespace kai::guard {
 
 class Region {
  public:
-  // Opens or makes the file and takes a slot. Returns null, or what is wrong.
+  // Opens the file, which may be empty, and takes a slot. Returns null, or what is wrong.
   const char* Attach(const char* path);
   bool is_attached() const { return layout_ != nullptr; }
   // In a forked child: the slot and all that it holds stay the parent's.
@@ -37,7 +37,7 @@ class Region {
 
   // The row of a device. The first process of the pod decides its limit; later ones keep it.
   // -1: there is no row left, or the file is damaged.
-  int RowOf(const Uuid& device, uint64_t total, uint64_t limit);
+  int RowOf(const Uuid& device, uint64_t total, uint64_t limit, bool is_mig = false);
   // -1: no process of the pod has used the device.
   int FindRow(const Uuid& device) const;
   uint64_t LimitOf(int row) const { return limits_[row]; }
@@ -48,7 +48,7 @@ class Region {
   // What the first context that a process makes takes; 0: no process of the pod has made one.
   uint64_t ContextOf(int row) const;
   void SetContext(int row, uint64_t bytes);
-  // One process at a time, so that none measures another one's context.
+  // One process at a time, so that none measures another one's context; callers keep threads apart.
   bool BeginMeasuring();
   void EndMeasuring();
 
@@ -82,7 +82,7 @@ class Region {
   int slot_ = -1;
   std::array<uint64_t, kMostDevices> held_ = {};    // by this process; written under the row's lock
   std::array<uint64_t, kMostDevices> limits_ = {};  // of known rows
-  Mutex cleaning_;
+  Mutex cleaning_, adding_;  // the locks of the file keep processes apart, but not threads
 };
 
 }  // namespace kai::guard

@@ -2,14 +2,17 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,6 +28,7 @@ class RegionTest : public testing::Test {
   RegionTest() {
     std::string folder = testing::TempDir() + "/guardXXXXXX";
     path_ = std::string(mkdtemp(folder.data())) + "/region";
+    std::ofstream{path_};
   }
   ~RegionTest() override {
     std::filesystem::remove_all(std::filesystem::path(path_).parent_path());
@@ -166,6 +170,46 @@ TEST_F(RegionTest, DevicesHaveRowsOfTheirOwn) {
   EXPECT_EQ(region.RowOf({{99, 9}}, 1, 1), -1);
 }
 
+TEST_F(RegionTest, OneProcessMeasuresAtATimeAndOthersAddDevices) {
+  Region first, second;
+  Join(&first);
+  Join(&second);
+  ASSERT_TRUE(first.BeginMeasuring());
+  EXPECT_GE(first.RowOf({{3, 4}}, 4000, 500), 0);
+  EXPECT_GE(second.RowOf({{5, 6}}, 4000, 500), 0);
+  std::atomic<bool> measures{false};
+  std::thread waiting([&] {
+    EXPECT_TRUE(second.BeginMeasuring());
+    measures.store(true);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_FALSE(measures.load());
+  first.EndMeasuring();
+  waiting.join();
+  EXPECT_TRUE(measures.load());
+}
+
+TEST_F(RegionTest, ThreadsThatAddDevicesTogetherGetARowForEach) {
+  for (int round = 0; round < 50; ++round) {
+    Region region;
+    Join(&region);
+    std::atomic<int> ready{0};
+    std::vector<int> rows(4);
+    std::vector<std::thread> threads;
+    for (uint64_t i = 0; i < rows.size(); ++i) {
+      threads.emplace_back([&, i] {
+        for (ready.fetch_add(1); ready.load() < 4;) {
+        }
+        rows[i] = region.RowOf({{i, 9}}, 4000, 500);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(std::set(rows.begin(), rows.end()).size(), rows.size()) << round;
+    region.Forget();
+    std::filesystem::resize_file(path_, 0);
+  }
+}
+
 TEST_F(RegionTest, ManyThreadsNeverHaveMoreThanTheLimit) {
   Region region;
   const int row = Join(&region);
@@ -205,6 +249,16 @@ TEST_F(RegionTest, FilesOfOthersAreRefusedWithAReason) {
                "it cannot be opened for writing");
 }
 
+TEST_F(RegionTest, AProcessWithoutTheFileMakesNone) {
+  Region first, later;
+  Join(&first);
+  std::filesystem::remove(path_);
+  const char* wrong = later.Attach(path_.c_str());
+  EXPECT_STREQ(wrong,
+               "it is missing: one empty file has to be made for the pod, and never be removed");
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
 TEST_F(RegionTest, AnotherVersionIsRefused) {
   {
     Region region;
@@ -225,6 +279,15 @@ TEST_F(RegionTest, AFileThatIsShortenedLaterRefusesAndDoesNotCrash) {
   }));
 }
 
+TEST_F(RegionTest, AShortenedFileIsNoticedOnTheStackThatAThreadHasForSignals) {
+  Region region;
+  Join(&region);
+  struct sigaction action;
+  ASSERT_EQ(sigaction(SIGBUS, nullptr, &action), 0);
+  EXPECT_NE(action.sa_flags & SA_SIGINFO, 0);
+  EXPECT_NE(action.sa_flags & SA_ONSTACK, 0);
+}
+
 TEST_F(RegionTest, OwnNumbersAreRestored) {
   Region region;
   const int row = Join(&region);
@@ -242,6 +305,7 @@ TEST_F(RegionTest, ChangedBytesNeverGiveMoreThanTheLimit) {
   for (unsigned int seed = 0; seed < 300; ++seed) {
     EXPECT_TRUE(InChild([&] {
       path_ += std::to_string(seed);
+      std::ofstream{path_};
       std::mt19937 random(seed);
       Region first, second;
       const int row = Join(&first);

@@ -4,6 +4,7 @@
 //
 //   STUB_MEMORY   bytes of a card           STUB_CONTEXT  bytes of a process's first context
 //   STUB_DEVICES  how many cards            STUB_CHUNK    by what pools grow
+//   STUB_MIG      1: the cards are MIG instances
 //   STUB_FAIL     NAME:N: every Nth call of this function fails as if the card had an error
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "guard/driver/cuda.h"
@@ -25,6 +27,7 @@ namespace {
 constexpr uint64_t kPage = uint64_t{2} << 20;
 constexpr uint64_t kPitch = 512;
 constexpr size_t kFirstHeap = size_t{8} << 20, kFirstFifo = size_t{1} << 20, kFirstStack = 1024;
+constexpr size_t kFirstDepth = 2, kDepthBytes = size_t{8} << 20;
 constexpr int kProcessors = 4, kThreads = 2048;
 
 uint64_t NumberIn(const char* variable, uint64_t otherwise) {
@@ -38,7 +41,11 @@ struct Context {
   int device = 0;
   std::map<CUlimit, size_t> limits = {{CU_LIMIT_MALLOC_HEAP_SIZE, kFirstHeap},
                                       {CU_LIMIT_PRINTF_FIFO_SIZE, kFirstFifo},
-                                      {CU_LIMIT_STACK_SIZE, kFirstStack}};
+                                      {CU_LIMIT_STACK_SIZE, kFirstStack},
+                                      {CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH, kFirstDepth},
+                                      {CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0}};
+  int uses = 1;
+  Context* primary = nullptr;  // of a green context
 };
 
 struct Stream {
@@ -50,6 +57,7 @@ struct Pool {
   int device = 0;
   bool of_device = true;
   uint64_t reserved = 0, used = 0, threshold = 0;
+  bool is_destroyed = false;  // it ends with its last memory
 };
 
 struct Node {
@@ -74,6 +82,7 @@ struct Given {  // memory at an address, or behind a handle
   Context* context = nullptr;
   Pool* pool = nullptr;
   int uses = 1;
+  Context* primary = nullptr;  // of a green context
 };
 
 struct Driver {
@@ -86,6 +95,8 @@ struct Driver {
   std::map<int, int> primary_uses, contexts_on;
   std::map<uint64_t, Given> memory, handles, arrays, modules, externals;
   std::map<uint64_t, std::pair<uint64_t, uint64_t>> mappings;  // address: bytes, handle
+  // Of multicast objects, by device and offset: the handle.
+  std::map<std::tuple<uint64_t, int, uint64_t>, uint64_t> bindings;
   std::map<int, Pool*> default_pools, pools;
   std::vector<Pool*> all_pools;
   std::vector<Exec*> execs;
@@ -166,6 +177,7 @@ CUresult TakeAt(std::map<uint64_t, Given>* table, uint64_t bytes, uint64_t* wher
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   if (!Take(context->device, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   *where = d.Address(bytes);
+  if (context->primary != nullptr) context = context->primary;
   (*table)[*where] = {context->device, bytes, context};
   return CUDA_SUCCESS;
 }
@@ -178,6 +190,7 @@ CUresult GiveAt(std::map<uint64_t, Given>* table, uint64_t where, CUresult other
   table->erase(found);
   if (given.pool != nullptr) {
     given.pool->used -= given.bytes;
+    if (given.pool->is_destroyed) TrimPool(given.pool, 0);
   } else {
     d.book.Give(given.device, given.bytes);
   }
@@ -195,13 +208,20 @@ Context* MakeContext(int device) {
   return context;
 }
 
-uint64_t LimitCost(const Context& context, CUlimit limit, size_t value) {
-  static_cast<void>(context);
-  if (limit == CU_LIMIT_STACK_SIZE) {
-    return value > kFirstStack ? (value - kFirstStack) * kProcessors * kThreads : 0;
+uint64_t LimitCost(CUlimit limit, size_t value) {
+  const auto above = [&](size_t first) { return value > first ? value - first : 0; };
+  switch (limit) {
+    case CU_LIMIT_STACK_SIZE:
+      return above(kFirstStack) * kProcessors * kThreads;
+    case CU_LIMIT_MALLOC_HEAP_SIZE:
+      return above(kFirstHeap);
+    case CU_LIMIT_PRINTF_FIFO_SIZE:
+      return above(kFirstFifo);
+    case CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH:
+      return above(kFirstDepth) * kDepthBytes;
+    default:
+      return 0;
   }
-  const size_t first = limit == CU_LIMIT_MALLOC_HEAP_SIZE ? kFirstHeap : kFirstFifo;
-  return value > first ? value - first : 0;
 }
 
 void EndContext(Context* context) {
@@ -217,7 +237,7 @@ void EndContext(Context* context) {
     }
   }
   for (const auto& [limit, value] : context->limits)
-    d.book.Give(context->device, LimitCost(*context, limit, value));
+    d.book.Give(context->device, LimitCost(limit, value));
   if (--d.contexts_on[context->device] == 0) d.book.Give(context->device, d.context_bytes);
   std::erase(stack, context);
 }
@@ -261,8 +281,11 @@ STUB_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
   return CUDA_SUCCESS;
 }
 
+// Of the GPU that a MIG instance is a part of.
 STUB_EXPORT CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
-  return cuDeviceGetUuid_v2(uuid, device);
+  const CUresult result = cuDeviceGetUuid_v2(uuid, device);
+  if (result == CUDA_SUCCESS && NumberIn("STUB_MIG", 0) != 0) uuid->bytes[0] = 0;
+  return result;
 }
 
 STUB_EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
@@ -341,6 +364,45 @@ STUB_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return --d.primary_uses[device] == 0 ? cuDevicePrimaryCtxReset_v2(device) : CUDA_SUCCESS;
 }
 
+STUB_EXPORT CUresult cuCtxAttach(CUcontext* context, unsigned int) {
+  STUB_BEGIN();
+  if (Current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  ++Current()->uses;
+  *context = HandleOf(Current());
+  return CUDA_SUCCESS;
+}
+
+STUB_EXPORT CUresult cuCtxDetach(CUcontext context) {
+  STUB_BEGIN();
+  auto* of = reinterpret_cast<Context*>(context);
+  if (--of->uses == 0) EndContext(of);
+  return CUDA_SUCCESS;
+}
+
+// Has nothing of its own.
+STUB_EXPORT CUresult cuGreenCtxCreate(CUgreenCtx* context, CUdevResourceDesc, CUdevice device,
+                                      unsigned int) {
+  STUB_BEGIN();
+  CUcontext primary = nullptr;
+  const CUresult result = cuDevicePrimaryCtxRetain(&primary, device);
+  if (result != CUDA_SUCCESS) return result;
+  auto* made = new Context;
+  d.kept.push_back(made);
+  made->device = device;
+  made->primary = reinterpret_cast<Context*>(primary);
+  *context = reinterpret_cast<CUgreenCtx>(made);
+  return CUDA_SUCCESS;
+}
+
+STUB_EXPORT CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green) {
+  *context = reinterpret_cast<CUcontext>(green);
+  return CUDA_SUCCESS;
+}
+
+STUB_EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx context) {
+  return cuDevicePrimaryCtxRelease_v2(reinterpret_cast<Context*>(context)->device);
+}
+
 STUB_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int* active) {
   STUB_BEGIN();
   *flags = 0;
@@ -396,8 +458,8 @@ STUB_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
   if (Current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   const auto found = Current()->limits.find(limit);
   if (found == Current()->limits.end()) return CUDA_ERROR_UNSUPPORTED_LIMIT;
-  const uint64_t before = LimitCost(*Current(), limit, found->second);
-  const uint64_t after = LimitCost(*Current(), limit, value);
+  const uint64_t before = LimitCost(limit, found->second);
+  const uint64_t after = LimitCost(limit, value);
   if (after > before && !Take(Current()->device, after - before)) return CUDA_ERROR_OUT_OF_MEMORY;
   if (after < before) d.book.Give(Current()->device, before - after);
   found->second = value;
@@ -599,6 +661,96 @@ STUB_EXPORT CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* h
   return CUDA_SUCCESS;
 }
 
+STUB_EXPORT CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* properties,
+                                                            CUmemGenericAllocationHandle handle) {
+  STUB_BEGIN();
+  const auto found = d.handles.find(handle);
+  if (found == d.handles.end()) return CUDA_ERROR_INVALID_VALUE;
+  properties->location = {CU_MEM_LOCATION_TYPE_DEVICE, {found->second.device}};
+  return CUDA_SUCCESS;
+}
+
+// What is exported, or mapped to an array, is never closed.
+static CUresult UseForever(uint64_t handle) {
+  Driver& d = driver();
+  const auto found = d.handles.find(handle);
+  if (found == d.handles.end()) return CUDA_ERROR_INVALID_VALUE;
+  ++found->second.uses;
+  return CUDA_SUCCESS;
+}
+
+STUB_EXPORT CUresult cuMemExportToShareableHandle(void*, CUmemGenericAllocationHandle handle,
+                                                  CUmemAllocationHandleType, unsigned long long) {
+  STUB_BEGIN();
+  return UseForever(handle);
+}
+
+STUB_EXPORT CUresult cuMemMapArrayAsync(CUarrayMapInfo* list, unsigned int count, CUstream) {
+  STUB_BEGIN();
+  for (unsigned int i = 0; i < count; ++i) {
+    const CUresult result = UseForever(list[i].memHandle.memHandle);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+STUB_EXPORT CUresult cuLogicalEndpointBindMem(CUlogicalEndpointId, CUdevice, cuuint64_t,
+                                              CUmemGenericAllocationHandle handle, cuuint64_t,
+                                              cuuint64_t, unsigned long long) {
+  STUB_BEGIN();
+  return UseForever(handle);
+}
+
+STUB_EXPORT CUresult cuMulticastCreate(CUmemGenericAllocationHandle* multicast,
+                                       const CUmulticastObjectProp*) {
+  STUB_BEGIN();
+  *multicast = d.Address(1);
+  return CUDA_SUCCESS;
+}
+
+STUB_EXPORT CUresult cuMulticastBindMem_v2(CUmemGenericAllocationHandle multicast, CUdevice device,
+                                           size_t offset, CUmemGenericAllocationHandle handle,
+                                           size_t, size_t, unsigned long long) {
+  STUB_BEGIN();
+  const CUresult result = UseForever(handle);
+  if (result == CUDA_SUCCESS) d.bindings[{multicast, device, offset}] = handle;
+  return result;
+}
+
+STUB_EXPORT CUresult cuMulticastBindMem(CUmemGenericAllocationHandle multicast, size_t offset,
+                                        CUmemGenericAllocationHandle handle, size_t at,
+                                        size_t bytes, unsigned long long flags) {
+  return cuMulticastBindMem_v2(multicast, driver().handles[handle].device, offset, handle, at,
+                               bytes, flags);
+}
+
+STUB_EXPORT CUresult cuMulticastBindAddr_v2(CUmemGenericAllocationHandle multicast, CUdevice device,
+                                            size_t offset, CUdeviceptr address, size_t bytes,
+                                            unsigned long long flags) {
+  STUB_BEGIN();
+  const auto found = d.mappings.find(address);
+  if (found == d.mappings.end()) return CUDA_ERROR_INVALID_VALUE;
+  return cuMulticastBindMem_v2(multicast, device, offset, found->second.second, 0, bytes, flags);
+}
+
+STUB_EXPORT CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle multicast, size_t offset,
+                                         CUdeviceptr address, size_t bytes,
+                                         unsigned long long flags) {
+  const uint64_t handle = driver().mappings[address].second;
+  return cuMulticastBindAddr_v2(multicast, driver().handles[handle].device, offset, address, bytes,
+                                flags);
+}
+
+STUB_EXPORT CUresult cuMulticastUnbind(CUmemGenericAllocationHandle multicast, CUdevice device,
+                                       size_t offset, size_t) {
+  STUB_BEGIN();
+  const auto found = d.bindings.find({multicast, device, offset});
+  if (found == d.bindings.end()) return CUDA_ERROR_INVALID_VALUE;
+  const uint64_t handle = found->second;
+  d.bindings.erase(found);
+  return DropHandle(handle);
+}
+
 STUB_EXPORT CUresult cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc*, size_t) {
   return CUDA_SUCCESS;
 }
@@ -707,7 +859,9 @@ STUB_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* f
 STUB_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool) {
   STUB_BEGIN();
   auto* of = reinterpret_cast<Pool*>(pool);
+  if (d.default_pools[of->device] == of) return CUDA_ERROR_INVALID_VALUE;
   TrimPool(of, 0);
+  of->is_destroyed = true;
   if (d.pools[of->device] == of) d.pools[of->device] = nullptr;
   return CUDA_SUCCESS;
 }
@@ -956,12 +1110,20 @@ STUB_EXPORT CUresult cuLaunchKernel(CUfunction, unsigned int, unsigned int, unsi
   return CUDA_SUCCESS;
 }
 
-// A function that no header of the guard has.
+// A function that no header of the guard has, and a form of one that it has.
 STUB_EXPORT CUresult cuFromTheFuture() { return CUDA_SUCCESS; }
+STUB_EXPORT CUresult cuMemAlloc_v9(size_t, CUdeviceptr*, void*, void*) { return CUDA_SUCCESS; }
+
+STUB_EXPORT CUresult cuProfilerStart() { return CUDA_SUCCESS; }
 
 // ---- finding functions --------------------------------------------------------------------------
 
 namespace {
+
+// Drivers also have functions at other addresses than that of their name.
+CUresult InnerManaged(CUdeviceptr* pointer, size_t bytes, unsigned int flags) {
+  return cuMemAllocManaged(pointer, bytes, flags);
+}
 
 struct Row {
   const char* symbol;
@@ -978,6 +1140,10 @@ const Row kRows[] = {
 #undef HOOK
     {"cuFromTheFuture", "cuFromTheFuture", 12000, false,
      reinterpret_cast<void*>(&::cuFromTheFuture)},
+    {"cuMemAlloc_v9", "cuMemAlloc", 99000, false, reinterpret_cast<void*>(&::cuMemAlloc_v9)},
+    {"", "cuMemAllocManaged", 6000, false, reinterpret_cast<void*>(&InnerManaged)},
+    {"cuProfilerStart", "cuProfilerStart", 4000, false,
+     reinterpret_cast<void*>(&::cuProfilerStart)},
 };
 
 }  // namespace

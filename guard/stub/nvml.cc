@@ -1,5 +1,6 @@
 // A pretended NVML over the same pretended cards as the driver's (driver.cc).
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "guard/driver/cuda.h"
@@ -21,7 +22,8 @@ void WriteUuid(int device, char* text, size_t room) {
   const unsigned int byte = 0xA0U + static_cast<unsigned int>(device);
   const unsigned int two = byte << 8 | byte;
   const unsigned int four = two << 16 | two;
-  snprintf(text, room, "GPU-%08x-%04x-%04x-%04x-%08x%04x", four, two, two, two, four, two);
+  const char* kind = getenv("STUB_MIG") == nullptr ? "GPU" : "MIG";
+  snprintf(text, room, "%s-%08x-%04x-%04x-%04x-%08x%04x", kind, four, two, two, two, four, two);
 }
 
 template <typename Memory>

@@ -85,6 +85,39 @@ def create(size: int, location: int = 1) -> c_uint64:
     return made
 
 
+def reserve(size: int) -> c_uint64:
+    """An address for memory that is mapped later."""
+    made = c_uint64()
+    call("cuMemAddressReserve", byref(made), c_size_t(size), c_size_t(0), c_uint64(0), c_uint64(0))
+    return made
+
+
+def map_at(address: c_uint64, size: int, memory: c_uint64) -> None:
+    call("cuMemMap", address, c_size_t(size), c_size_t(0), memory, c_uint64(0))
+
+
+def multicast() -> c_uint64:
+    made = c_uint64()
+    call("cuMulticastCreate", byref(made), None)
+    return made
+
+
+class ArrayMapping(ctypes.Structure):
+    _fields_ = (
+        ("type", c_int),
+        ("array", c_void_p),
+        ("part_type", c_int),
+        ("part", c_uint64 * 4),
+        ("operation", c_int),
+        ("handle_type", c_int),
+        ("memory", c_uint64),
+        ("offset", c_uint64),
+        ("devices", c_uint),
+        ("flags", c_uint),
+        ("reserved", c_uint * 2),
+    )
+
+
 class PoolProperties(ctypes.Structure):
     _fields_ = (
         ("type", c_int),

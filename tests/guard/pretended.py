@@ -26,6 +26,9 @@ class Machine:
     memory: int = GIB
     more: dict[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.folder.joinpath("region").touch()
+
     def environment(self, *, limit: str | None = None, **more: str) -> dict[str, str]:
         """Of a program. `limit`: the guard is preloaded, with this KAI_GUARD_LIMIT."""
         found = {

@@ -73,6 +73,24 @@ FAMILIES = {
         "cu.call('cuMemUnmap', at, c_size_t(6 * MIB))",
         4 * MIB,
     ),
+    "physical in a multicast object": (
+        "got, many, rest = cu.create(4 * MIB), cu.multicast(), (c_size_t(4 * MIB), c_uint64(0))\n"
+        "cu.call('cuMulticastBindMem', many, c_size_t(0), got, c_size_t(0), *rest)\n"
+        "cu.call('cuMulticastBindMem_v2', many, 0, c_size_t(8), got, c_size_t(0), *rest)\n"
+        "cu.call('cuMemRelease', got); cu.call('cuMulticastUnbind', many, 0, c_size_t(8), rest[0])",
+        "cu.call('cuMulticastUnbind', many, 0, c_size_t(0), rest[0])",
+        4 * MIB,
+    ),
+    "mapping in a multicast object": (
+        "got, many, at = cu.create(4 * MIB), cu.multicast(), cu.reserve(4 * MIB)\n"
+        "cu.map_at(at, 4 * MIB, got); rest = (c_size_t(4 * MIB), c_uint64(0))\n"
+        "cu.call('cuMulticastBindAddr', many, c_size_t(0), at, *rest)\n"
+        "cu.call('cuMulticastBindAddr_v2', many, 0, c_size_t(8), at, *rest)\n"
+        "cu.call('cuMemRelease', got); cu.call('cuMemUnmap', at, rest[0])\n"
+        "cu.call('cuMulticastUnbind', many, 0, c_size_t(8), rest[0])",
+        "cu.call('cuMulticastUnbind', many, 0, c_size_t(0), rest[0])",
+        4 * MIB,
+    ),
     "memory of a pool that is freed at once": (
         "got = cu.handle(); cu.call('cuMemAllocAsync', byref(got), c_size_t(MIB), None)",
         "cu.free(got); cu.call('cuCtxSynchronize')",
@@ -108,6 +126,18 @@ FAMILIES = {
         "cu.call('cuCtxDestroy_v2', got)",
         MIB,
     ),
+    "context that was attached twice": (
+        "got, same = c_void_p(), c_void_p(); cu.call('cuCtxCreate_v2', byref(got), 0, 0)\n"
+        "p = cu.alloc(MIB); cu.call('cuCtxAttach', byref(same), 0)\n"
+        "assert same.value == got.value; cu.call('cuCtxDetach', got)",
+        "cu.call('cuCtxDetach', got)",
+        MIB,
+    ),
+    "depth of kernels that launch kernels": (
+        "cu.call('cuCtxSetLimit', 3, c_size_t(4))",
+        "cu.call('cuCtxSetLimit', 3, c_size_t(2))",
+        2 * 8 * MIB,
+    ),
     "heap of kernels": (
         "cu.call('cuCtxSetLimit', 2, c_size_t(20 * MIB))",
         "cu.call('cuCtxSetLimit', 2, c_size_t(8 * MIB))",
@@ -133,7 +163,7 @@ FAMILIES = {
 
 PROGRAM = """
 import ctypes
-from ctypes import byref, c_size_t, c_void_p
+from ctypes import byref, c_size_t, c_uint64, c_void_p
 import driver as cu
 MIB = 1 << 20
 cu.start()
@@ -190,7 +220,12 @@ def test_the_last_byte_is_given(machine: Machine, family: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "family", [each for each in FAMILIES if "kernels" not in each and "host" not in each]
+    "family",
+    [
+        each
+        for each in FAMILIES
+        if not any(part in each for part in ("kernels", "host", "multicast", "attached"))
+    ],
 )
 def test_what_the_driver_refuses_does_not_count(machine: Machine, family: str) -> None:
     names = [part.split("'")[1] for part in FAMILIES[family][0].split("cu.call(")[1:]] or [
@@ -206,3 +241,69 @@ def test_what_the_driver_refuses_does_not_count(machine: Machine, family: str) -
         said = machine.run(script, limit="0.5", STUB_FAIL=f"{name}:1").split()
         assert said[0] in ("214", "took"), (name, said)
         assert said[1] == "0" or said[0] == "took", (name, said)
+
+
+GIVEN_TO_OTHERS = {
+    "exported": "cu.call('cuMemExportToShareableHandle', byref(c_uint64()), got, 1, c_uint64(0))",
+    "mapped to an array": (
+        "to = cu.ArrayMapping(operation=1, memory=got.value)\n"
+        "cu.call('cuMemMapArrayAsync', byref(to), 1, None)"
+    ),
+    "bound to a logical endpoint": (
+        "rest = (c_uint64(0), c_uint64(4 * MIB), c_uint64(0))\n"
+        "cu.call('cuLogicalEndpointBindMem', c_uint64(1), 0, c_uint64(0), got, *rest)"
+    ),
+}
+
+
+@pytest.mark.parametrize("way", GIVEN_TO_OTHERS)
+def test_physical_memory_that_others_may_have_counts_until_the_process_ends(
+    machine: Machine, way: str
+) -> None:
+    """The driver does not say when the last of them is done with it."""
+    script = (
+        "from ctypes import byref, c_uint64\nimport driver as cu\nMIB = 1 << 20\ncu.start()\n"
+        "for _ in range(2):\n    got = cu.create(4 * MIB)\n    "
+        + GIVEN_TO_OTHERS[way].replace("\n", "\n    ")
+        + "\n    cu.call('cuMemRelease', got); print(cu.used() // MIB)"
+    )
+    assert machine.run(script, limit="0.5").split() == ["4", "8"]
+    assert machine.run(script).split() == ["4", "8"]
+    assert machine.run("import driver as cu; cu.start(); print(cu.used())", limit="0.5") == "0\n"
+
+
+def test_memory_of_a_destroyed_pool_counts_until_it_is_freed(machine: Machine) -> None:
+    script = """
+from ctypes import byref, c_size_t, c_void_p
+import driver as cu
+MIB = 1 << 20
+cu.start()
+pool, now, first, second = cu.pool(), c_void_p(), cu.handle(), cu.handle()
+cu.call("cuDeviceSetMemPool", 0, pool)
+cu.call("cuMemAllocAsync", byref(first), c_size_t(40 * MIB), None)
+cu.call("cuMemAllocAsync", byref(second), c_size_t(20 * MIB), None)
+cu.call("cuMemPoolDestroy", pool)
+cu.call("cuDeviceGetMemPool", byref(now), 0)
+print(now.value == pool.value, cu.used() // MIB)
+cu.call("cuMemFreeAsync", first, None)
+print(cu.used() // MIB)
+cu.free(second)
+print(cu.used())
+"""
+    on_card = machine.run(script)
+    assert machine.run(script, limit="0.5") == on_card == "False 60\n20\n0\n"
+    assert machine.book().total == 0
+
+
+def test_a_default_pool_cannot_be_destroyed(machine: Machine) -> None:
+    script = """
+from ctypes import byref, c_size_t, c_void_p
+import driver as cu
+cu.start()
+pool, got = c_void_p(), cu.handle()
+cu.call("cuDeviceGetDefaultMemPool", byref(pool), 0)
+cu.call("cuMemAllocAsync", byref(got), c_size_t(1 << 20), None)
+try: cu.call("cuMemPoolDestroy", pool)
+except cu.Failed as failed: print(failed.code)
+"""
+    assert machine.run(script, limit="0.5") == machine.run(script) == "1\n"

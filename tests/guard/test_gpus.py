@@ -55,6 +55,15 @@ def test_a_pod_of_two_processes(machine: Machine) -> None:
         first.communicate("\n")
 
 
+def test_a_mig_instance_has_its_name_and_its_limit(machine: Machine) -> None:
+    machine.more |= {"STUB_MIG": "1", "STUB_CONTEXT": str(40 * MIB)}
+    name = UUID.replace("GPU", "MIG")
+    script = "import driver as cu; cu.start(); print(cu.info()[1] >> 20, cu.used() >> 20)"
+    assert machine.run(script, limit="0.5", KAI_GUARD_LIMITS=f"{name}=100Mi") == "100 40\n"
+    [device] = guarded(machine.folder / "region") or ()
+    assert (device.uuid, device.limit) == (name, 100 * MIB)
+
+
 def test_json_and_csv_have_bytes(machine: Machine) -> None:
     with machine.start(HOLD.format(size=100 * MIB), limit="0.5") as process:
         assert process.stdout is not None

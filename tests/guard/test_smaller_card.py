@@ -92,8 +92,14 @@ def keep():
     pool, threshold = rng.choice(pools), c_uint64(rng.choice((0, 64 * MIB)))
     cu.call("cuMemPoolSetAttribute", pool, 4, byref(threshold))
 
+def new_pool():
+    at = rng.randrange(len(pools))
+    cu.call("cuMemPoolDestroy", pools[at])
+    pools[at] = cu.pool()
+
 ACTIONS = (linear, linear, pitched, of_pool, of_pool, of_own_pool, physical, array, graph,
-           launch_again, module, heap, give, give, give, give, wait, trim, trim_graphs, keep)
+           launch_again, module, heap, give, give, give, give, wait, trim, trim_graphs, keep,
+           new_pool)
 for step in range({steps}):
     action = rng.choice(ACTIONS)
     state = rng.getstate()

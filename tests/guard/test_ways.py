@@ -6,13 +6,18 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from pretended import LIBRARY, MIB, Machine
+from pretended import LIBRARY, MIB, STUBS, Machine
 
 FIND = {
     "by its name": "find = lambda name: getattr(cu.library(), name)",
     "dlsym": (
         "libc.dlopen.restype = libc.dlsym.restype = ctypes.c_void_p\n"
         "handle = libc.dlopen(b'libcuda.so.1', 2)\n"
+        "find = lambda name: made(libc.dlsym(ctypes.c_void_p(handle), name.encode()))"
+    ),
+    "dlmopen": (
+        "libc.dlmopen.restype = libc.dlsym.restype = ctypes.c_void_p\n"
+        "handle = libc.dlmopen(ctypes.c_long(-1), b'libcuda.so.1', 2)\n"
         "find = lambda name: made(libc.dlsym(ctypes.c_void_p(handle), name.encode()))"
     ),
     "cuGetProcAddress": "find = lambda name: asked('cuGetProcAddress', name, 11030)",
@@ -52,7 +57,23 @@ def test_each_way_to_a_function_counts(machine: Machine, way: str) -> None:
         + "print(alloc(byref(pointer), c_size_t(100 * MIB)), cu.used() // MIB)"
     )
     assert machine.run(script, limit="0.5").split() == ["2", "0", "100"]
-    assert machine.run(script).split() == ["0", "0", "700"]
+    if way != "dlmopen":  # without the guard a second driver, which has not started
+        assert machine.run(script).split() == ["0", "0", "700"]
+
+
+def test_dlmopen_gives_other_libraries_as_ever(machine: Machine) -> None:
+    source = machine.folder / "apart.c"
+    source.write_text("int number; int next(void) { return ++number; }")
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-o", machine.folder / "libapart.so", source], check=True
+    )
+    script = START + (
+        "libc.dlmopen.restype = libc.dlsym.restype = ctypes.c_void_p\n"
+        "for _ in range(2):\n"
+        f"    handle = libc.dlmopen(ctypes.c_long(-1), b'{machine.folder}/libapart.so', 2)\n"
+        "    print(made(libc.dlsym(ctypes.c_void_p(handle), b'next'))())"
+    )
+    assert machine.run(script, limit="0.5").split() == ["1", "1"]  # each is a new one
 
 
 def test_streams_of_threads_have_the_form_of_threads(machine: Machine) -> None:
@@ -107,17 +128,64 @@ def test_other_libraries_find_their_own_functions(machine: Machine) -> None:
     assert said.stdout == "11"
 
 
-def test_a_function_that_is_newer_than_the_guard_passes_and_is_said_once(machine: Machine) -> None:
-    script = (
-        START
-        + "future, found = b'cuFromTheFuture', c_void_p()\n"
-        + "for _ in range(2):\n"
-        + "    cu.call('cuGetProcAddress_v2', future, byref(found), 12000, c_uint64(0), None)\n"
-        + "    print(made(found.value)())"
+def newer(name: str) -> str:
+    sentence = "this function is newer than the guard: what it allocates does not count"
+    return f"kai guard: {name}: {sentence}"
+
+
+NEW = {
+    "cuGetProcAddress": "future = asked('cuGetProcAddress', 'cuFromTheFuture', 12000)",
+    "cuGetProcAddress_v2": "future = asked('cuGetProcAddress_v2', 'cuFromTheFuture', 12000, None)",
+    "dlsym": "future = cu.library()['cuFromTheFuture']",
+}
+
+
+@pytest.mark.parametrize("way", NEW)
+def test_a_function_that_is_newer_than_the_guard_passes_and_is_said_once(
+    machine: Machine, way: str
+) -> None:
+    script = START + "for _ in range(2):\n    " + NEW[way] + "\n    print(future())"
+    said = machine.run(script, limit="0.5").splitlines()
+    assert said == ["0", "0", newer("cuFromTheFuture")]
+    assert machine.run(script, limit="", KAI_GUARD_REGION="") == "0\n0\n"
+
+
+def test_a_form_that_is_newer_than_the_guard_is_not_taken_for_an_older_one(
+    machine: Machine,
+) -> None:
+    """Its parameters may be others."""
+    script = START + (
+        "for _ in range(2):\n"
+        "    form = asked('cuGetProcAddress_v2', 'cuMemAlloc', 99000, None)\n"
+        "    print(form(c_size_t(600 * MIB), byref(c_uint64()), None, None), cu.used())"
     )
     said = machine.run(script, limit="0.5").splitlines()
-    sentence = "this function is newer than the guard: what it allocates does not count"
-    assert said == ["0", "0", f"kai guard: cuFromTheFuture: {sentence}"]
+    assert said == ["0 0", "0 0", newer("cuMemAlloc")]
+
+
+@pytest.mark.parametrize("version", [6000, 13000, 99000])
+def test_a_function_at_another_address_is_found_by_its_name(machine: Machine, version: int) -> None:
+    script = START + (
+        f"alloc = asked('cuGetProcAddress_v2', 'cuMemAllocManaged', {version}, None)\n"
+        "print(alloc(byref(c_uint64()), c_size_t(600 * MIB), 1), cu.used())"
+    )
+    assert machine.run(script, limit="0.5") == "2 0\n"
+
+
+def test_functions_for_profilers_and_graphics_are_not_new(machine: Machine) -> None:
+    """The CUDA runtime asks for them in each program."""
+    script = START + "print(asked('cuGetProcAddress_v2', 'cuProfilerStart', 12000, None)())"
+    assert machine.run(script, limit="0.5") == "0\n"
+
+
+def test_names_of_other_libraries_are_not_new(machine: Machine) -> None:
+    source = machine.folder / "cufft.c"
+    source.write_text("int cufftPlan(void) { return 7; }")
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-o", machine.folder / "libcufft.so", source], check=True
+    )
+    script = START + f"print(ctypes.CDLL('{machine.folder}/libcufft.so')['cufftPlan']())"
+    assert machine.run(script, limit="0.5") == "7\n"
 
 
 # ---- what programs see ---------------------------------------------------------------------------
@@ -237,6 +305,65 @@ def test_contexts_and_what_they_held_end_together(machine: Machine) -> None:
     assert machine.run(script).split() == ["140", "40"]
 
 
+def test_a_green_context_keeps_the_primary_one(machine: Machine) -> None:
+    machine.more["STUB_CONTEXT"] = str(40 * MIB)
+    script = (
+        "import driver as cu\nfrom ctypes import *\ncu.call('cuInit', 0); green = c_void_p()\n"
+        "cu.call('cuGreenCtxCreate', byref(green), None, 0, 1); cu.start()\n"
+        "cu.alloc(100 << 20); print(cu.used() >> 20)\n"
+        "cu.call('cuDevicePrimaryCtxRelease_v2', 0); print(cu.used() >> 20)\n"
+        "cu.call('cuGreenCtxDestroy', green); cu.start(); print(cu.used() >> 20)"
+    )
+    assert machine.run(script, limit="0.5").split() == ["140", "140", "40"]
+    assert machine.run(script).split() == ["140", "140", "40"]
+
+
+def test_memory_of_a_green_context_ends_with_the_primary_one(machine: Machine) -> None:
+    script = (
+        "import driver as cu\nfrom ctypes import *\ncu.start(); green = c_void_p()\n"
+        "cu.call('cuGreenCtxCreate', byref(green), None, 0, 1); context = c_void_p()\n"
+        "cu.call('cuCtxFromGreenCtx', byref(context), green)\n"
+        "cu.call('cuCtxPushCurrent_v2', context); cu.alloc(100 << 20); print(cu.used() >> 20)\n"
+        "cu.call('cuCtxPopCurrent_v2', byref(context)); cu.call('cuGreenCtxDestroy', green)\n"
+        "print(cu.used() >> 20); cu.call('cuDevicePrimaryCtxReset_v2', 0)\n"
+        "cu.start(); print(cu.used() >> 20)"
+    )
+    assert machine.run(script, limit="0.5").split() == ["100", "100", "0"]
+    assert machine.run(script).split() == ["100", "100", "0"]
+
+
+def test_a_green_context_that_does_not_fit_is_refused(machine: Machine) -> None:
+    machine.more["STUB_CONTEXT"] = str(40 * MIB)
+    script = (
+        "import driver as cu\nfrom ctypes import *\ncu.call('cuInit', 0)\n"
+        "try: cu.call('cuGreenCtxCreate', byref(c_void_p()), None, 0, 1)\n"
+        "except cu.Failed as failed: print(failed.code)"
+    )
+    for _ in range(2):  # measured, and known
+        assert machine.run(script, limit="39Mi") == "2\n"
+    assert machine.book().total == 0
+
+
+@pytest.mark.parametrize("context", [None, "0", "40Mi"])
+def test_without_nvml_a_context_counts_only_if_its_size_is_given(
+    machine: Machine, context: str | None
+) -> None:
+    machine.more["STUB_CONTEXT"] = str(40 * MIB)
+    folder = machine.folder / "without"
+    folder.mkdir()
+    folder.joinpath("libcuda.so.1").symlink_to(STUBS / "libcuda.so.1")
+    script = (
+        "import driver as cu\nfrom ctypes import *\ncu.start(); print(cu.used() >> 20)\n"
+        "cu.call('cuDevicePrimaryCtxReset_v2', 0)\n"
+        "cu.call('cuCtxCreate_v2', byref(c_void_p()), 0, 0)"
+    )
+    given = {} if context is None else {"KAI_GUARD_CONTEXT": context}
+    said = machine.run(script, limit="0.5", LD_LIBRARY_PATH=str(folder), **given).splitlines()
+    assert said[0] == ("40" if context == "40Mi" else "0")
+    sentence = "NVML is missing, so what contexts take does not count: set KAI_GUARD_CONTEXT to it"
+    assert said[1:] == ([f"kai guard: {sentence}, such as 500Mi"] if context is None else [])
+
+
 # ---- when the guard cannot count -----------------------------------------------------------------
 
 TRY = """
@@ -255,8 +382,9 @@ except cu.Failed as failed: print(failed)
         ({"KAI_GUARD_REGION": ""}, "KAI_GUARD_REGION is missing"),
         (
             {"KAI_GUARD_REGION": "/nowhere/region"},
-            "/nowhere/region: it cannot be opened for writing",
+            "/nowhere/region: it is missing: one empty file has to be made for the pod",
         ),
+        ({"KAI_GUARD_REGION": "/dev"}, "/dev: it cannot be opened for writing"),
         ({"KAI_GUARD_REGION": "/dev/null"}, "/dev/null: it is not a regular file"),
     ],
 )
@@ -266,6 +394,20 @@ def test_a_process_that_cannot_count_does_not_start(
     said = machine.run(TRY, limit="0.5", **variables)
     assert "cuInit answered 304" in said
     assert f"kai guard: {sentence}" in said
+
+
+def test_a_process_without_the_file_of_the_others_does_not_start(machine: Machine) -> None:
+    """It would count in a file of its own, and the pod could use twice its share."""
+    start = "import driver as cu; cu.start(); cu.alloc(400 << 20)\n"
+    with machine.start(start + "print('holds'); input()", limit="0.5") as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "holds\n"
+        machine.folder.joinpath("region").unlink()
+        said = machine.run(TRY, limit="0.5")
+        assert "cuInit answered 304" in said
+        assert said.count("kai guard: ") == 1
+        first.communicate("\n")
+    assert not machine.folder.joinpath("region").exists()
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ _WORD = 2**64 - 1
 _FIRST_LOCK = (1 << 40) + 1  # of the first process's slot
 _FLOCK = "hhqqi"  # struct flock: type, whence, start, length, process
 _NO_LIMIT = _WORD
+_KINDS = {1: "GPU", 2: "MIG"}  # of a row's device
 
 
 class NotGuarded(Exception):
@@ -49,7 +50,7 @@ class GuardedProcess:
 
 @dataclass(frozen=True)
 class GuardedDevice:
-    """The share of one device, in bytes.
+    """The share of one device, in bytes; a MIG instance is a device.
 
     limit: None if the device has no limit. total: what the driver says that the device has. peak:
     the most that was ever used. refusals: requests above the limit.
@@ -98,17 +99,17 @@ def _devices(path: Path, descriptor: int) -> Iterator[GuardedDevice]:
     alive = [slot for slot in range(_PROCESSES) if _has_process(words, slot, descriptor)]
     for row in range(_DEVICES):
         at = _HEADER + row * _ROW
-        first, second, is_used, limit, total, used, peak, _ = (
+        first, second, device, limit, total, used, peak, _ = (
             _number(words, at + _CHECKED * field) for field in range(8)
         )
-        if is_used != 1:
+        if device not in _KINDS:
             continue
         if first is None or second is None or limit is None or total is None:
             raise NotGuarded(f"{path}: damaged")
         processes = tuple(_process(words, slot, row) for slot in alive)
         holding = tuple(each for each in processes if each.peak)
         yield GuardedDevice(
-            uuid=f"GPU-{uuid.UUID(bytes=struct.pack('<QQ', first, second))}",
+            uuid=f"{_KINDS[device]}-{uuid.UUID(bytes=struct.pack('<QQ', first, second))}",
             limit=None if limit == _NO_LIMIT else limit,
             total=total,
             # It is counted again when a process next asks for memory.
