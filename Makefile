@@ -62,7 +62,7 @@ lint: setup
 	@tools/test.sh lint
 
 format: setup
-	@find cpp guard \( -name '*.h' -o -name '*.cc' \) -exec .venv/bin/clang-format -i {} +
+	@find cpp guard \( -name '*.h' -o -name '*.cc' -o -name '*.cu' \) -exec .venv/bin/clang-format -i {} +
 	@.venv/bin/ruff check --quiet --fix . ; .venv/bin/ruff format --quiet .
 	@.venv/bin/python tools/chart.py
 
@@ -97,10 +97,12 @@ chart: setup
 notebooks: setup build
 	@.venv/bin/python tools/notebooks.py $(ARGS)
 
-# Resolves tools/requirements-dev.in again, for all supported Pythons together.
+# Resolves the requirements of development again, for all supported Pythons together.
 pins: setup
-	@.venv/bin/python -m uv pip compile --quiet --upgrade --universal --python-version 3.10 --no-header --no-annotate \
-	  tools/requirements-dev.in --output-file tools/requirements-dev.txt
+	@for name in dev cuda tidy; do \
+	  .venv/bin/python -m uv pip compile --quiet --upgrade --universal --python-version 3.10 --no-header --no-annotate \
+	    tools/requirements-$$name.in --output-file tools/requirements-$$name.txt || exit; \
+	done
 
 clean:
 	@rm -rf build dist python/kai/_core*.so

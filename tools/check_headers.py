@@ -26,7 +26,7 @@ PARTS = {
     "Cost": re.compile(r"\bCost:"),
     "Threads": re.compile(r"\bThreads:|\b[Tt]hread-safe\b"),
 }
-FOR_TESTS = ("cpp/kai/testing/", "guard/stub/")
+FOR_TESTS = ("cpp/kai/testing/", "guard/device/", "guard/stub/")
 TOKEN = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 

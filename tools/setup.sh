@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Brings a fresh Debian or Ubuntu machine to the point where `cmake --preset release` and pytest work.
 #
-#   tools/setup.sh [system] [run] [python] [bench] [prometheus] [image]      default: system and python
+#   tools/setup.sh [system] [run] [python] [bench] [prometheus] [image] [cuda] [tidy]      default: system and python
 #
 # system  installs missing Debian packages if the user is root or sudo needs no password; otherwise it prints what to
 #         install. It checks for the files of a package and not for its name, so a compiler or a library from another
@@ -11,6 +11,8 @@
 # python  the same with everything for development: tools/requirements-dev.txt, which also pins the versions.
 # bench   installs valgrind, with which `make bench` counts instructions; without it `make bench` prints a line.
 # prometheus  installs the server for tests/unit/service/test_prometheus.py; without it these tests are skipped.
+# cuda   installs CUDA's compiler into .venv (tools/requirements-cuda.in), if the system has no nvcc.
+# tidy   installs clang-tidy into .venv.
 # image  installs umoci and skopeo, with which tests/cluster/image reads the container image; `make image` needs neither.
 #
 # All parts are quick if there is nothing to do. PYTHON=/path/to/python3 chooses the interpreter behind .venv.
@@ -85,6 +87,21 @@ set_up_image() {
   find_apt
   [ ${#install[@]} = 0 ] || install_packages umoci skopeo || say "apt-get could not install umoci and skopeo"
 }
+
+# set_up_packages NAME: installs tools/requirements-NAME.txt into .venv, beside what is there.
+set_up_packages() {
+  watch "installing $1 into .venv" 10 .venv/bin/python -m pip install \
+    --disable-pip-version-check --quiet --no-compile --requirement "tools/requirements-$1.txt"
+}
+
+has_nvcc() {
+  have nvcc || [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ] ||
+    compgen -G ".venv/lib/python*/site-packages/nvidia/*/bin/nvcc" >/dev/null
+}
+
+set_up_cuda() { has_nvcc || set_up_packages cuda || die "there is no nvcc, and pip could not install it"; }
+
+set_up_tidy() { [ -x .venv/bin/clang-tidy ] || set_up_packages tidy || die "pip could not install clang-tidy"; }
 
 set_up_system() {
   # Debian ships venv and headers per Python version, so name the version for interpreters beside the default one.
@@ -161,6 +178,8 @@ for part; do
     bench) set_up_bench ;;
     prometheus) set_up_prometheus ;;
     image) set_up_image ;;
-    *) die "unknown part: $part (system, run, python, bench, prometheus or image)" ;;
+    cuda) set_up_cuda ;;
+    tidy) set_up_tidy ;;
+    *) die "unknown part: $part (system, run, python, bench, prometheus, image, cuda or tidy)" ;;
   esac
 done

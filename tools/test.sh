@@ -2,8 +2,8 @@
 # tools/test.sh [STAGE...]: runs checks, and prints the time and the CPU time of each.
 #
 #   tools/test.sh                 every commit:  lint sanitize stubs wheel pytest chart cluster quick
-#   tools/test.sh all             before a release: those, and  cpp includes orchestrators chart_rounds cluster_slow
-#                                 cluster_older e2e image seeds threads valgrind fuzz broken mutants
+#   tools/test.sh all             before a release: those, and  cpp includes tidy cuda orchestrators chart_rounds
+#                                 cluster_slow cluster_older e2e image seeds threads valgrind fuzz broken mutants
 #   tools/test.sh lint pytest     just these
 #
 # lint           formatting, types, import floors of C++ and Python, sizes of functions and headers, duplicates,
@@ -20,6 +20,9 @@
 #                modules, which takes 6 minutes; if that is not possible, one line gives the reason
 # quick          builders beside the orchestrators that install fast
 # includes       the product compiled file by file: finds an #include that is missing because of the unity build
+# tidy           clang-tidy over guard/, with the checks in .clang-tidy; if it cannot be installed, one line says so
+# cuda           the guard's programs for a machine with a GPU compiled by nvcc for all devices; if there is no compiler
+#                and none can be installed, one line says so
 # orchestrators  builders beside every orchestrator, ZenML itself on the test cluster (25 minutes, needs a package
 #                registry)
 # chart_rounds   the chart installed, upgraded, rolled back and removed on the test cluster
@@ -40,7 +43,8 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 every=(lint sanitize stubs wheel pytest chart cluster quick)
-rare=(cpp includes orchestrators chart_rounds cluster_slow cluster_older e2e image seeds threads valgrind fuzz broken mutants)
+rare=(cpp includes tidy cuda orchestrators chart_rounds cluster_slow cluster_older e2e image seeds threads valgrind fuzz
+  broken mutants)
 logs=build/logs
 jobs=${JOBS:-$(nproc)}
 bin=.venv/bin
@@ -53,7 +57,7 @@ part() {
 
 run_lint() {  # all tools, even if one of them fails
   local bad=0
-  part find cpp guard \( -name '*.h' -o -name '*.cc' \) -exec $bin/clang-format --dry-run -Werror {} + || bad=1
+  part find cpp guard \( -name '*.h' -o -name '*.cc' -o -name '*.cu' \) -exec $bin/clang-format --dry-run -Werror {} + || bad=1
   part $bin/python tools/check_floors.py || bad=1
   part $bin/python tools/check_sizes.py || bad=1
   part $bin/python tools/check_duplicates.py || bad=1
@@ -106,6 +110,13 @@ run_image() {
 }
 run_quick() { tools/build.sh release _core && $bin/nox --tags quick; }
 run_includes() { tools/build.sh debug; }
+run_tidy() {
+  tools/setup.sh tidy || return 0
+  tools/build.sh debug kai_guard_known kai_stub_cuda || return 1  # generated files
+  find guard -name '*.cc' ! -name '*_test.cc' -print0 |
+    xargs -0 -n 4 -P "$jobs" $bin/clang-tidy -p build/debug --quiet
+}
+run_cuda() { tools/setup.sh cuda || return 0; tools/build.sh cuda kai_guard_cuda; }
 run_orchestrators() { tools/build.sh release _core && $bin/nox; }
 run_seeds() {
   tools/build.sh release && KAI_SEEDS=1000:4000 build/release/bin/kai_session_test --gtest_brief=1 &&

@@ -23,8 +23,12 @@ def names_in(text: str) -> set[str]:
     return names | {f"{name}_pt{kind.lower()}" for kind, name in of_threads if name != "api"}
 
 
+# CUDA's runtime looks them up in each program.
+WITHOUT_HEADER = {"cuSubgridCreate", "cuSubgridWorkerGridCreate", "cuSubgridWorksetCreate"}
+
+
 def main() -> None:
-    names: set[str] = set()
+    names: set[str] = set(WITHOUT_HEADER)
     for name in ("cuda.h", "nvml.h"):
         [header] = [each for folder in sys.argv[1:] if (each := Path(folder, name)).exists()][:1]
         names |= names_in(header.read_text(encoding="utf-8", errors="replace"))

@@ -195,6 +195,7 @@ int main(int count, char** arguments) {
     return failures.load() == 0 ? 0 : 1;
   }
   std::vector<Part> parts;
+  parts.reserve(static_cast<size_t>(threads));
   for (int i = 0; i < threads; ++i)
     parts.push_back({seed * 1000 + static_cast<unsigned int>(i), seconds, context});
   std::vector<pthread_t> ids(parts.size());

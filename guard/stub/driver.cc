@@ -136,7 +136,7 @@ CUresult Ready(const char* function) {
   const std::string_view text = fail;
   const size_t colon = text.find(':');
   if (text.substr(0, colon) != function) return CUDA_SUCCESS;
-  const int every = atoi(fail + colon + 1);
+  const int every = std::max(1, atoi(fail + colon + 1));
   return ++d.calls[function] % every == 0 ? CUDA_ERROR_ECC_UNCORRECTABLE : CUDA_SUCCESS;
 }
 
@@ -488,6 +488,9 @@ STUB_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* pointer, size_t* pitch, siz
   if (result == CUDA_SUCCESS) *pitch = row;
   return result;
 }
+
+// There is nothing at the address.
+STUB_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t) { return CUDA_SUCCESS; }
 
 STUB_EXPORT CUresult cuMemFree_v2(CUdeviceptr pointer) {
   STUB_BEGIN();
@@ -958,6 +961,15 @@ STUB_EXPORT CUresult cuGraphAddMemAllocNode(CUgraphNode* node, CUgraph graph, co
   return CUDA_SUCCESS;
 }
 
+STUB_EXPORT CUresult cuGraphAddMemFreeNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*,
+                                           size_t, CUdeviceptr) {
+  STUB_BEGIN();
+  auto* made = new Node{.type = CU_GRAPH_NODE_TYPE_MEM_FREE};
+  Real(graph)->nodes.push_back(made);
+  *node = reinterpret_cast<CUgraphNode>(made);
+  return CUDA_SUCCESS;
+}
+
 STUB_EXPORT CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*,
                                               size_t, CUgraph child) {
   STUB_BEGIN();
@@ -979,7 +991,8 @@ STUB_EXPORT CUresult cuGraphAddEmptyNode(CUgraphNode* node, CUgraph graph, const
 STUB_EXPORT CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
   STUB_BEGIN();
   const std::vector<Node*>& of = Real(graph)->nodes;
-  if (nodes != nullptr) memcpy(nodes, of.data(), std::min(*count, of.size()) * sizeof(*nodes));
+  for (size_t i = 0; nodes != nullptr && i < std::min(*count, of.size()); ++i)
+    nodes[i] = reinterpret_cast<CUgraphNode>(of[i]);
   *count = of.size();
   return CUDA_SUCCESS;
 }
@@ -1093,6 +1106,11 @@ STUB_EXPORT CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, uns
 STUB_EXPORT CUresult cuModuleUnload(CUmodule module) {
   STUB_BEGIN();
   return GiveAt(&d.modules, reinterpret_cast<uint64_t>(module), CUDA_ERROR_INVALID_HANDLE);
+}
+
+STUB_EXPORT CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char*) {
+  *function = reinterpret_cast<CUfunction>(module);
+  return CUDA_SUCCESS;
 }
 
 STUB_EXPORT CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, void**,
