@@ -8,44 +8,37 @@ from typing import Any
 from kai.api import keys, quantities
 from kai.api.reading import at, mapping, objects, text
 from kai.api.rules import is_gpu_resource
-from kai.controllers.admission.guarding import add_guard, is_guarded
-from kai.controllers.admission.rules import Rules, fraction_container_ref, without_device
+from kai.controllers.admission.guarding import add_guard
+from kai.controllers.admission.rules import (
+    Rules,
+    fraction_container_ref,
+    has_lists,
+    without_device,
+)
 from kai.controllers.pods.sharing import ConfigMaps, config_map_prefix, config_maps, shares_gpus
 
 _BY_NAME = (keys.VISIBLE_DEVICES_ENV, keys.LEGACY_GPU_PORTION_ENV, keys.GPU_PORTION_ENV)
 
 
-def mutate(pod: Mapping[str, Any], rules: Rules, *, draw: Callable[[int], str]) -> dict[str, Any]:
+def mutate(
+    pod: Mapping[str, Any], rules: Rules, *, draw: Callable[[int], str], guarded: bool = False
+) -> dict[str, Any]:
     """The pod as KAI's webhook creates it; the argument is not changed.
 
-    `draw` returns that many random characters, for the names of ConfigMaps. Raises NotFoundError,
-    with KAI's message, for a pod that names a missing container. A pod with a list that is none is
-    left to the API server, which refuses it.
+    `draw` returns that many random characters, for the names of ConfigMaps. `guarded`: its share is
+    a limit (`guarding.decide`). Raises NotFoundError, with KAI's message, for a pod that names a
+    missing container. A pod with a list that is none is left to the API server, which refuses it.
     """
-    if not _has_lists(pod):
+    if not has_lists(pod):
         return dict(pod)
     patched = _copy(pod)
     if shares_gpus(pod) and objects(at(pod, "spec", "containers")):
         _share(patched, rules, draw)
+        if guarded:
+            add_guard(patched, rules.guard)
     if rules.blocks_devices:
         _block_devices(patched)
     return patched
-
-
-def _has_lists(pod: Mapping[str, Any]) -> bool:
-    """Whether the lists that are read here, if they are there, are lists of objects."""
-    spec = mapping(pod.get("spec"))
-    containers = [spec.get(part) for part in ("initContainers", "containers")]
-    inner = [
-        each.get(part)
-        for listed in containers
-        for each in objects(listed)
-        for part in ("env", "envFrom")
-    ]
-    return all(
-        listed is None or (isinstance(listed, list) and len(objects(listed)) == len(listed))
-        for listed in (spec.get("volumes"), *containers, *inner)
-    )
 
 
 def _copy(pod: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,11 +80,6 @@ def _share(pod: dict[str, Any], rules: Rules, draw: Callable[[int], str]) -> Non
         spec["volumes"] = [*volumes, volume]
     if rules.runtime_class and not spec.get("runtimeClassName"):
         spec["runtimeClassName"] = rules.runtime_class
-    # One more init container would change the place of an init container with the share, and with
-    # it the names of its ConfigMaps.
-    if part == "containers" and is_guarded(pod, rules.guard_image):
-        container["volumeMounts"] = list(container.get("volumeMounts") or [])
-        add_guard(pod, container, rules.guard_image)
 
 
 def _variable(name: str, names: ConfigMaps, *, optional: bool = False) -> dict[str, Any]:
