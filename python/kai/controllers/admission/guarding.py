@@ -25,8 +25,6 @@ FOLDER = "/run/kai-guard"
 LIBRARY = f"{FOLDER}/libkaiguard.so"
 VOLUME = "kai-guard"
 CONTAINER = "kai-guard"
-LIMIT_ENV = "KAI_GUARD_LIMIT"
-PRELOAD_ENV = "LD_PRELOAD"
 
 _ARGS = ["run", "guard-files", FOLDER]
 _DIGITS = re.compile(r"[0-9]{1,15}")
@@ -130,8 +128,8 @@ def _obstacle(pod: Mapping[str, Any]) -> str:
         mounted, place = text(each.get("name")), text(each.get("mountPath"))
         if (mounted == VOLUME) != (place.rstrip("/") == FOLDER):
             return f"container {name} mounts {mounted} at {place}: move it"
-    if "valueFrom" in _named(container.get("env"), PRELOAD_ENV):
-        return f"container {name} has {PRELOAD_ENV} by reference: write its value"
+    if "valueFrom" in _named(container.get("env"), keys.PRELOAD_ENV):
+        return f"container {name} has {keys.PRELOAD_ENV} by reference: write its value"
     return ""
 
 
@@ -158,12 +156,12 @@ def add_guard(pod: dict[str, Any], guard: Guard) -> None:
         mount = {"name": VOLUME, "mountPath": FOLDER}
         container["volumeMounts"] = [*(container.get("volumeMounts") or []), mount]
     variables = objects(container.get("env"))
-    preloaded = text(_named(variables, PRELOAD_ENV).get("value"))
+    preloaded = text(_named(variables, keys.PRELOAD_ENV).get("value"))
     earlier = [each for each in re.split(r"[ :]+", preloaded) if each]
     written = {
-        PRELOAD_ENV: ":".join([LIBRARY, *(each for each in earlier if each != LIBRARY)]),
+        keys.PRELOAD_ENV: ":".join([LIBRARY, *(each for each in earlier if each != LIBRARY)]),
         keys.GUARD_REGION_ENV: f"{FOLDER}/region",
-        LIMIT_ENV: limit_of(pod),
+        keys.GUARD_LIMIT_ENV: limit_of(pod),
     }
     others = [each for each in variables if each.get("name") not in written]
     own = [{"name": name, "value": value} for name, value in written.items()]
