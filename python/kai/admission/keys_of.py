@@ -23,7 +23,14 @@ ANNOTATIONS = frozenset(
     for name, value in vars(keys).items()
     if name.endswith("_ANNOTATION") and isinstance(value, str)
 )
-_OF_NODES = frozenset((keys.GPU_COUNT_LABEL, keys.GPU_MEMORY_LABEL, keys.GPU_PRODUCT_LABEL))
+_OF_NODES = frozenset(
+    (
+        keys.GPU_COUNT_LABEL,
+        keys.GPU_MEMORY_LABEL,
+        keys.GPU_PRODUCT_LABEL,
+        keys.GPU_SHARING_LABEL,
+    )
+)
 _TEMPLATES = frozenset((keys.NVFRACTIONS_REQUEST_ANNOTATION, keys.NVFRACTIONS_LIMIT_ANNOTATION))
 KNOWN = (
     ANNOTATIONS

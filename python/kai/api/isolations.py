@@ -1,7 +1,8 @@
 """What keeps a pod to its share of a GPU.
 
->>> isolation_of({"metadata": {"annotations": {"gpu-fraction": "0.5"}}})
-'none'
+>>> slice = {"resources": {"limits": {"nvidia.com/mig-1g.5gb": "1"}}}
+>>> isolation_of({"spec": {"containers": [slice]}})
+'mig'
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ NO_MPS_LIMIT = "MPS separates it from other pods on a GPU; nothing limits its me
 
 
 def isolation_of(pod: Mapping[str, Any], node: Mapping[str, Any] | None = None) -> str:
-    """The isolation of a pod as the API server has it, after the webhooks; "" for a pod without a
-    share of a GPU. `node`: its node, whose device plugin may share GPUs by MPS or in turns."""
+    """The isolation of a pod; "": it has no share of a GPU, or no webhook has reviewed it yet and
+    may still add one. `node`: its node, whose device plugin may share GPUs by MPS or in turns."""
     resources = list(_resources(pod))
     if any(name.startswith(keys.MIG_PREFIX) for name in resources):
         return MIG
@@ -43,11 +44,13 @@ def isolation_of(pod: Mapping[str, Any], node: Mapping[str, Any] | None = None) 
         return GUARD
     if keys.MPS_LIMIT_ENV in variables or annotations.get(keys.MPS_ANNOTATION) == "true":
         return MPS
-    return HAMI_CORE if keys.GPU_MEMORY_LIMIT_ENV in variables else NONE
+    if keys.GPU_MEMORY_LIMIT_ENV in variables:
+        return HAMI_CORE
+    return NONE if keys.SHARED_GPU_CONFIG_MAP_ANNOTATION in annotations else ""
 
 
 def sentence_of(pod: Mapping[str, Any], node: Mapping[str, Any] | None = None) -> str:
-    """The isolation of a pod in words; "" for a pod without a share of a GPU."""
+    """The isolation of a pod in words; "" as `isolation_of`."""
     found = isolation_of(pod, node)
     is_by_kai = (
         not annotations_of(pod)

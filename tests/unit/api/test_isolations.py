@@ -10,7 +10,8 @@ GUARDED = {
     "KAI_GUARD_REGION": "/run/kai-guard/region",
     "LD_PRELOAD": "/run/kai-guard/libkaiguard.so",
 }
-HALF = {"gpu-fraction": "0.5"}
+REVIEWED = {"runai/shared-gpu-configmap": "p-shared-gpu"}
+HALF = {"gpu-fraction": "0.5", **REVIEWED}
 MPS = {"mps": "true"}
 
 
@@ -33,7 +34,9 @@ def node(strategy: str) -> dict[str, Any]:
     ("given", "isolation"),
     [
         (pod(HALF), "none"),
-        (pod({"gpu-memory": "4096"}), "none"),
+        (pod({"gpu-memory": "4096", **REVIEWED}), "none"),
+        (pod({"gpu-fraction": "0.5"}), ""),
+        (pod({"gpu-fraction": "0.5"}, GUARDED), "guard"),
         (pod(HALF, GUARDED), "guard"),
         (pod(HALF, {"KAI_GUARD_REGION": "/r"}), "none"),
         (pod(HALF, {**GUARDED, "CUDA_DEVICE_MEMORY_LIMIT": ""}), "guard"),
