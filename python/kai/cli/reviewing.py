@@ -50,6 +50,10 @@ review_options = added(
         help="Refuse pods that cannot have it, or let them wait; else they start without it.",
     ),
     flag(
+        "--guard-mps-threads",
+        help="Give pods with MPS their part of the compute time, too, besides the memory.",
+    ),
+    flag(
         "--block-nvidia-visible-devices",
         "blocks_devices",
         help="Hide GPUs from containers without one, and refuse containers that choose GPUs.",
@@ -80,7 +84,7 @@ trial_options = added(
     flag(
         "--webhooks",
         help="Also do the work of kai run admission, for trials only: while this process does not"
-        " run, new objects are admitted unseen. The next nine options are for it.",
+        " run, new objects are admitted unseen. The next ten options are for it.",
     ),
     click.option(
         "--webhook-url",
@@ -92,7 +96,7 @@ trial_options = added(
 """`--webhooks`, `--webhook-url` and the options of reviews, for `webhooks_in`."""
 
 TRIAL_DRAIN_S = 1.0
-OF_GUARD = ("guard_image", "guard_shares", "guard_required")
+OF_GUARD = ("guard_image", "guard_shares", "guard_required", "guard_mps_threads")
 """Options of `kai.controllers.admission.Guard`."""
 
 

@@ -89,10 +89,15 @@ def decide(pod: Mapping[str, Any], rules: Rules, known: Known) -> Guarding:
         chosen = choice_of(queue, known)
     if not (guard.shares if chosen is None else chosen):
         return Guarding(False, unknown and f"the pod gets no guard of its GPU memory: {unknown}")
-    if problem := _obstacle(pod):
+    if not uses_mps(pod) and (problem := _obstacle(pod)):
         hint = f'or write the annotation {keys.GUARD_ANNOTATION}: "false"'
         return Guarding(False, f"the pod gets no guard of its GPU memory: {problem}, {hint}")
     return Guarding(True, unknown and f"the pod gets the guard of its GPU memory: {unknown}")
+
+
+def uses_mps(pod: Mapping[str, Any]) -> bool:
+    """Whether MPS limits its memory, so that it needs no library."""
+    return annotations_of(pod).get(keys.MPS_ANNOTATION) == "true"
 
 
 def choice_of(queue: str, known: Known) -> bool | None:

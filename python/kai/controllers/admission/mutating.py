@@ -8,8 +8,9 @@ from typing import Any
 from kai.api import keys, quantities
 from kai.api.reading import at, mapping, objects, text
 from kai.api.rules import is_gpu_resource
-from kai.controllers.admission.guarding import add_guard
+from kai.controllers.admission.guarding import add_guard, uses_mps
 from kai.controllers.admission.rules import (
+    Guard,
     Rules,
     fraction_container_ref,
     has_lists,
@@ -33,9 +34,7 @@ def mutate(
         return dict(pod)
     patched = _copy(pod)
     if shares_gpus(pod) and objects(at(pod, "spec", "containers")):
-        _share(patched, rules, draw)
-        if guarded:
-            add_guard(patched, rules.guard)
+        _share(patched, rules, draw, guarded=guarded)
     if rules.blocks_devices:
         _block_devices(patched)
     return patched
@@ -57,7 +56,7 @@ def _copy(pod: Mapping[str, Any]) -> dict[str, Any]:
     return copied
 
 
-def _share(pod: dict[str, Any], rules: Rules, draw: Callable[[int], str]) -> None:
+def _share(pod: dict[str, Any], rules: Rules, draw: Callable[[int], str], *, guarded: bool) -> None:
     part, index = fraction_container_ref(pod)
     metadata, spec = pod["metadata"], pod["spec"]
     metadata["annotations"].setdefault(
@@ -68,6 +67,10 @@ def _share(pod: dict[str, Any], rules: Rules, draw: Callable[[int], str]) -> Non
     variables = [_variable(each, names) for each in _BY_NAME]
     if rules.hami:
         variables.append(_variable(keys.GPU_MEMORY_LIMIT_ENV, names, optional=True))
+    if guarded and uses_mps(pod):
+        variables += _mps_limits(container, names, rules.guard)
+    elif guarded:
+        add_guard(pod, rules.guard)
     written = {each["name"] for each in variables}
     others = [each for each in container.get("env") or [] if text(each.get("name")) not in written]
     container["env"] = [*others, *variables]
@@ -80,6 +83,17 @@ def _share(pod: dict[str, Any], rules: Rules, draw: Callable[[int], str]) -> Non
         spec["volumes"] = [*volumes, volume]
     if rules.runtime_class and not spec.get("runtimeClassName"):
         spec["runtimeClassName"] = rules.runtime_class
+
+
+def _mps_limits(
+    container: Mapping[str, Any], names: ConfigMaps, guard: Guard
+) -> list[dict[str, Any]]:
+    """The variables that MPS reads, except those that the container has itself. Where they are
+    required, the container waits for a node whose memory is known."""
+    wanted = [keys.MPS_LIMIT_ENV, *([keys.MPS_THREADS_ENV] if guard.mps_threads else ())]
+    ours = [_variable(each, names, optional=not guard.required) for each in wanted]
+    there = {text(each.get("name")): each for each in objects(container.get("env"))}
+    return [each for each in ours if each["name"] not in there or there[each["name"]] == each]
 
 
 def _variable(name: str, names: ConfigMaps, *, optional: bool = False) -> dict[str, Any]:

@@ -31,11 +31,13 @@ one of the first four."""
 class Guard:
     """How pods with a share of a GPU get the guard. `image`: kai's, which has it; "": none does.
     `shares`: pods get it if neither they nor their queue choose. `required`: a pod that cannot have
-    it is refused, or waits; otherwise it starts without, and a warning says so."""
+    it is refused, or waits; otherwise it starts without, and a warning says so. Pods that use MPS
+    get its memory limits instead; `mps_threads`: and their part of the compute time."""
 
     image: str = ""
     shares: bool = True
     required: bool = False
+    mps_threads: bool = False
 
 
 @dataclass(frozen=True, slots=True)

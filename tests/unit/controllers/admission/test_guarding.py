@@ -252,3 +252,51 @@ def test_a_share_of_an_init_container_is_not_guarded() -> None:
 def test_a_list_that_is_none_is_left_to_the_api_server(part: str, wrong: Any) -> None:
     given = half(container(**{part: wrong}))
     assert created(given) == given
+
+
+# ---- MPS -----------------------------------------------------------------------------------------
+
+
+def with_mps(*containers: dict[str, Any], **more: Any) -> dict[str, Any]:
+    given = half(*containers, **more)
+    given["metadata"]["annotations"] |= {"mps": "true", "runai/shared-gpu-configmap": "p"}
+    return given
+
+
+def reference(name: str, *, optional: bool) -> dict[str, Any]:
+    key: dict[str, Any] = {"name": "p-0", "key": name, **({"optional": True} if optional else {})}
+    return {"name": name, "valueFrom": {"configMapKeyRef": key}}
+
+
+LIMIT, THREADS = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
+
+
+def test_a_pod_with_mps_gets_its_memory_limit_and_no_library() -> None:
+    patched = created(with_mps())
+    assert reference(LIMIT, optional=True) in patched["spec"]["containers"][0]["env"]
+    assert {THREADS, "LD_PRELOAD"}.isdisjoint(values_of(patched))
+    assert "initContainers" not in patched["spec"]
+    assert created(patched) == patched
+
+
+def test_its_part_of_the_compute_time_is_a_choice() -> None:
+    env = created(with_mps(), mps_threads=True)["spec"]["containers"][0]["env"]
+    assert env[-2:] == [reference(each, optional=True) for each in (LIMIT, THREADS)]
+
+
+def test_where_it_is_required_the_container_waits_for_a_node_whose_memory_is_known() -> None:
+    env = created(with_mps(), required=True)["spec"]["containers"][0]["env"]
+    assert env[-1] == reference(LIMIT, optional=False)
+
+
+def test_limits_that_the_pod_sets_itself_stay() -> None:
+    own = {"name": LIMIT, "value": "0=1G"}
+    patched = created(with_mps(container(env=[own])))
+    assert [each for each in patched["spec"]["containers"][0]["env"] if each["name"] == LIMIT] == [
+        own
+    ]
+
+
+def test_a_pod_with_mps_that_chooses_none_has_no_limit() -> None:
+    assert LIMIT not in values_of(created(with_mps(choice="false")))
+    assert LIMIT in values_of(created(with_mps(container(), volumes=[{"name": "kai-guard"}])))
