@@ -196,3 +196,20 @@ def test_selectors_reach_the_webhooks_of_pods_only(chart: Chart) -> None:
                 assert ("objectSelector" in webhook) == of_pods
                 if of_pods:
                     assert webhook["namespaceSelector"]["matchLabels"] == labels
+
+
+@pytest.mark.parametrize(
+    ("admission", "options"),
+    [
+        ({}, []),
+        ({"guardShares": True}, ["--guard-image"]),
+        ({"guardChosen": True}, ["--guard-image", "--no-guard-shares"]),
+        ({"guardShares": True, "guardChosen": True}, ["--guard-image"]),
+        ({"guardRequired": True}, ["--guard-required"]),
+    ],
+)
+def test_the_guard_is_for_all_shares_or_for_those_that_choose_it(
+    chart: Chart, admission: dict[str, Any], options: list[str]
+) -> None:
+    args = chart.render({"admission": admission}).container("Deployment", "kai-admission")["args"]
+    assert [each.partition("=")[0] for each in args if "guard" in each] == sorted(options)

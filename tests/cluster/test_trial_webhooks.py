@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pytest
 from scene_play import scenario
-from testcluster import ApiError, Reservations, Scene, node, path_of
+from testcluster import ApiError, Reservations, Scene, node, path_of, queue
 from testcluster.arguments import HOST
 from testcluster.devices import environment, half, pods_of, until_free
 from testcluster.ports import free_ports
 from testcluster.scene import until
 
-from kai.api import webhooks
+from kai.api import keys, webhooks
 
 SHARED = "runai/shared-gpu-configmap"
 REGISTRATIONS = "/apis/admissionregistration.k8s.io/v1"
@@ -116,7 +116,7 @@ async def test_a_guarded_half_is_admitted_where_pods_are_restricted(
         await scene.bound(1)
         found = (await pods_of(scene))["guarded"]["spec"]
         [files] = found["initContainers"]
-        assert files["args"] == ["run", "guard-files", "/run/kai-guard"]
+        assert files["args"] == ["run", "guard-files", "/run/kai-guard", "--optional"]
         [container] = found["containers"]
         values = {each["name"]: each.get("value") for each in container["env"]}
         assert values["KAI_GUARD_LIMIT"] == "0.5"
@@ -124,3 +124,37 @@ async def test_a_guarded_half_is_admitted_where_pods_are_restricted(
         refused = half("plain", namespace)
         with pytest.raises(ApiError, match="violates PodSecurity"):
             await scene.api.create(refused)
+
+
+@scenario
+async def test_a_queue_chooses_the_guard_for_pods_of_the_queues_below_it(
+    scene: Scene, *, namespace: str
+) -> None:
+    above, team = (f"{namespace}-{each}" for each in ("above", "team"))
+    chosen = queue(above)
+    chosen["metadata"]["annotations"] = {keys.GUARD_ANNOTATION: "true"}
+    async with Reservations(scene.api), Trial(scene) as trial:
+        await scene.api.create(node("a10", 1, gpu_memory_mib=23028))
+        await scene.api.ready_nodes(1)
+        await scene.api.create(chosen, queue(team, above))
+        await trial.start("--guard-image", "registry.example/kai-sched:1", "--no-guard-shares")
+        path, probe = path_of("Pod", namespace), half("probe", namespace, queue=team)
+
+        async def is_guarded() -> bool:
+            made = await scene.api.request("POST", path, probe, parameters={"dryRun": "All"})
+            return keys.GUARD_LIMIT_ENV in str(made["spec"]["containers"])
+
+        await until(scene, "the queues are listed", is_guarded)
+        # Names of the user's own: the pod starts without the guard, as they would be lost.
+        probe["spec"]["volumes"] = [{"name": "kai-guard", "emptyDir": {}}]
+        assert not await is_guarded()
+        probe["spec"]["volumes"] = []
+        probe["metadata"]["labels"] = {}
+        assert not await is_guarded()
+
+        mps = {keys.MPS_ANNOTATION: "true"}
+        await scene.api.create(half("by-mps", namespace, queue=team, annotations=mps))
+        await scene.bound(1)
+        seen = await environment(scene, "by-mps")
+        assert seen[keys.MPS_LIMIT_ENV] == "0=11500M"
+        assert keys.MPS_THREADS_ENV not in seen

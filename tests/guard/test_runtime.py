@@ -39,3 +39,19 @@ def test_frameworks_are_limited_to_the_share_and_not_to_half_of_it(machine: Mach
     said = machine.run(LIMIT, limit="0.5", GPU_PORTION="0.50").splitlines()
     assert said == ["0.804 0", "guard (512,) (512,)"]
     assert 0.804 * 512 * MIB <= 412 * MIB
+
+
+STATE = """
+import kai.runtime
+found = kai.runtime.guard()
+print(found.in_force, found.isolation, found.limit, found.why_not)
+"""
+
+
+def test_the_guard_is_in_force_if_this_process_has_the_library(machine: Machine) -> None:
+    assert machine.run(STATE, limit="0.5").strip() == "True guard 0.5"
+    # The loader names a library of another machine, and ignores it.
+    library = machine.folder / "libkaiguard.so"
+    library.write_text("for another machine")
+    said = machine.run(STATE, limit="0.5", LD_PRELOAD=str(library))
+    assert f"False none 0.5 {library} is not loaded into this process" in said

@@ -111,7 +111,8 @@ argument: Kubernetes makes $ of $$ in it, and replaces $(NAMESPACE) as in the De
 {{- if eq .role "admission" -}}
 {{-   $plugin := dig "hamicore" (dict "enabled" false) $values.binder.plugins -}}
 {{-   if dig "enabled" true $plugin }}{{ $options = append $options "--hami-core-enabled" }}{{ end -}}
-{{-   if $values.admission.guardShares }}{{ $options = append $options (printf "--guard-image=%s" (include "kai.image" .root)) }}{{ end -}}
+{{-   if or $values.admission.guardShares $values.admission.guardChosen }}{{ $options = append $options (printf "--guard-image=%s" (include "kai.image" .root)) }}{{ end -}}
+{{-   if and $values.admission.guardChosen (not $values.admission.guardShares) }}{{ $options = append $options "--no-guard-shares" }}{{ end -}}
 {{- end -}}
 {{- if has .role (list "all" "scheduler") -}}
 {{-   range $name, $value := $values.scheduler.args }}{{ $options = append $options (printf "--%s=%s" $name (toString $value)) }}{{ end -}}

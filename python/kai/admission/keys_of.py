@@ -23,7 +23,14 @@ ANNOTATIONS = frozenset(
     for name, value in vars(keys).items()
     if name.endswith("_ANNOTATION") and isinstance(value, str)
 )
-_OF_NODES = frozenset((keys.GPU_COUNT_LABEL, keys.GPU_MEMORY_LABEL, keys.GPU_PRODUCT_LABEL))
+_OF_NODES = frozenset(
+    (
+        keys.GPU_COUNT_LABEL,
+        keys.GPU_MEMORY_LABEL,
+        keys.GPU_PRODUCT_LABEL,
+        keys.GPU_SHARING_LABEL,
+    )
+)
 _TEMPLATES = frozenset((keys.NVFRACTIONS_REQUEST_ANNOTATION, keys.NVFRACTIONS_LIMIT_ANNOTATION))
 KNOWN = (
     ANNOTATIONS
@@ -33,6 +40,7 @@ KNOWN = (
 """The keys of KAI, and of the orchestrators that it supports, on pods and their owners."""
 
 _TRUE_OR_FALSE: Mapping[str, tuple[str, ...]] = {
+    keys.GUARD_ANNOTATION: ("pod", "queue"),
     keys.MOVABLE_ANNOTATION: ("pod",),
     keys.MPS_ANNOTATION: ("pod",),
     keys.SKIP_GROUPER_ANNOTATION: ("pod", "workload", "other"),
@@ -40,8 +48,8 @@ _TRUE_OR_FALSE: Mapping[str, tuple[str, ...]] = {
 """Annotations that count as absent if they are neither "true" nor "false", and what has them."""
 _PREEMPTIBILITY = ("preemptible", "non-preemptible")
 
-Owner = Literal["pod", "workload", "other"]
-"""What has the keys: a pod or its template, an object with pods, or another object."""
+Owner = Literal["pod", "workload", "queue", "other"]
+"""What has the keys: a pod or its template, an object with pods, a Queue, or another object."""
 
 
 def misplaced(key: str, part: str) -> str:
@@ -154,7 +162,7 @@ def _meant(key: str, value: str, owner: Owner, *, has_gpu: bool) -> str:
     prefix, _ = misspelt.split(key)
     is_kais = misspelt.is_kais(prefix) if prefix else False
     meant = misspelt.meant(key)
-    if owner == "other" and not is_kais:
+    if owner in ("queue", "other") and not is_kais:
         return ""
     if meant == key or (prefix and not is_kais and prefix != "ray.io" and has_gpu):
         return ""

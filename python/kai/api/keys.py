@@ -60,6 +60,8 @@ GPU_DEVICES_ANNOTATION = "gpu-fraction-num-devices"
 GPU_CONTAINER_ANNOTATION = "gpu-fraction-container-name"  # default: the first
 MPS_ANNOTATION = "mps"
 GPU_TYPE_ANNOTATION = "gpu-type"  # nothing reads it (spec 7 C9)
+# Of pods and of queues, whose pods it is for: "true" or "false", whether a share is a limit.
+GUARD_ANNOTATION = "kai.scheduler/gpu-guard"
 COMPUTE_SHARING_ANNOTATION = "kai.scheduler/gpu-compute-sharing-mode"  # KAI 0.18 (spec 7 NX3)
 NVFRACTIONS_REQUEST_ANNOTATION = "nvidia.com/container.{container}.gpu-memory.request"  # spec 7 NX2
 NVFRACTIONS_LIMIT_ANNOTATION = "nvidia.com/container.{container}.gpu-memory.limit"
@@ -121,6 +123,7 @@ HOSTNAME_LABEL = "kubernetes.io/hostname"
 GPU_COUNT_LABEL = "nvidia.com/gpu.count"
 GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
 GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"  # MiB of each GPU
+GPU_SHARING_LABEL = "nvidia.com/gpu.sharing-strategy"  # of the device plugin: none, mps ...
 POD_TEMPLATE_HASH_LABEL = "pod-template-hash"
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
 OLD_JOB_NAME_LABEL = "job-name"
@@ -142,7 +145,10 @@ LEGACY_VISIBLE_DEVICES_ENV = "RUNAI-VISIBLE-DEVICES"  # before KAI 0.7.4
 GPU_PORTION_ENV = "GPU_PORTION"
 LEGACY_GPU_PORTION_ENV = "RUNAI_NUM_OF_GPUS"
 GPU_MEMORY_LIMIT_ENV = "CUDA_DEVICE_MEMORY_LIMIT"  # read by HAMi-core
-GUARD_ANNOTATION = "kai.scheduler/gpu-guard"  # "false": the pod's share is no limit
 GUARD_REGION_ENV = "KAI_GUARD_REGION"  # the file in which the pod's processes count (guard/)
+GUARD_LIMIT_ENV = "KAI_GUARD_LIMIT"  # "0.5", "4096Mi"
+PRELOAD_ENV = "LD_PRELOAD"
+MPS_LIMIT_ENV = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"  # "0=7680M,1=7680M", of each process
+MPS_THREADS_ENV = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
 CONFORMANCE_ENV = "KAI_CONFORMANCE"
 """The folder from which `kai verify` reads the recorded cases instead of its own copy."""

@@ -30,6 +30,7 @@ COMMANDS = {
     "plan": "Plan one cycle: which pods start where, which wait, and why.",
     "queues": "Show each queue's fair share, and whether it is over or under it.",
     "run": "Run the scheduler and its controllers for a cluster.",
+    "runtime": "Say inside a container whether its share of a GPU is a limit.",
     "settings": "Print the pod settings for an orchestrator.",
     "simulate": "Simulate a workload in virtual time.",
     "snapshot": "Write a snapshot of a live cluster to a file.",

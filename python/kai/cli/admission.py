@@ -11,7 +11,13 @@ from kai.api import keys, webhooks
 from kai.cli.adding import flag, with_default
 from kai.cli.connecting import cluster_options
 from kai.cli.kai_flags import log_notes
-from kai.cli.reviewing import checked_address, need_cryptography, review_options, rules_of
+from kai.cli.reviewing import (
+    OF_GUARD,
+    checked_address,
+    need_cryptography,
+    review_options,
+    rules_of,
+)
 
 if TYPE_CHECKING:
     from kai.service.admission import AdmissionOptions
@@ -31,7 +37,8 @@ configurations, and keeps the certificates in a Secret. All replicas answer.
 KINDS = tuple(dict.fromkeys(each.kind for each in webhooks.WEBHOOKS))
 DAY_S = 24 * 3600.0
 OF_RULES = (
-    "scheduler", "sharing", "hami", "guard_image", "blocks_devices", "runtime_class", "as_kai",
+    "scheduler", "sharing", "hami", *OF_GUARD, "blocks_devices", "runtime_class", "queue_label",
+    "as_kai",
 )  # fmt: skip
 
 
@@ -73,6 +80,13 @@ def days(_: click.Context, option: click.Parameter, number: float) -> float:
     metavar="NAME",
     default=keys.SCHEDULER_NAME,
     help="Pods with this schedulerName are reviewed; others are left alone.",
+)
+@with_default(
+    "--queue-label-key",
+    "queue_label",
+    metavar="KEY",
+    default=keys.QUEUE_LABEL,
+    help="Label that names a pod's queue.",
 )
 @click.option(
     "--gpu-sharing-enabled/--no-gpu-sharing-enabled",

@@ -246,6 +246,7 @@ def _save_trace(plans: list[tuple[str | None, Mapping[str, Phase]]], file: str) 
 def _explanation(plan: Plan, given: str, explanation: str) -> dict[str, Any]:
     from dataclasses import asdict
 
+    from kai.engine.explain import isolations
     from kai.engine.left_out import rejections
     from kai.engine.not_planned import why_not_planned
 
@@ -255,6 +256,7 @@ def _explanation(plan: Plan, given: str, explanation: str) -> dict[str, Any]:
     elif not why_not_planned(plan, given):
         group = plan.find_group(given)
         about |= {"pod_group": group.name, **group.to_dict()}
+        about["isolations"] = isolations(plan, given)
     return {**about, "explanation": [line.strip() for line in explanation.splitlines()]}
 
 

@@ -40,6 +40,19 @@ review_options = added(
         default="",
         help="Keep pods to their share of a GPU's memory, by the guard in this image of kai [off].",
     ),
+    click.option(
+        "--guard-shares/--no-guard-shares",
+        default=True,
+        help="Whether pods get it if neither they nor their queue choose [on].",
+    ),
+    flag(
+        "--guard-required",
+        help="Refuse pods that cannot have it, or let them wait; else they start without it.",
+    ),
+    flag(
+        "--guard-mps-threads",
+        help="Give pods with MPS their part of the compute time, too, besides the memory.",
+    ),
     flag(
         "--block-nvidia-visible-devices",
         "blocks_devices",
@@ -71,7 +84,7 @@ trial_options = added(
     flag(
         "--webhooks",
         help="Also do the work of kai run admission, for trials only: while this process does not"
-        " run, new objects are admitted unseen. The next seven options are for it.",
+        " run, new objects are admitted unseen. The next ten options are for it.",
     ),
     click.option(
         "--webhook-url",
@@ -83,6 +96,8 @@ trial_options = added(
 """`--webhooks`, `--webhook-url` and the options of reviews, for `webhooks_in`."""
 
 TRIAL_DRAIN_S = 1.0
+OF_GUARD = ("guard_image", "guard_shares", "guard_required", "guard_mps_threads")
+"""Options of `kai.controllers.admission.Guard`."""
 
 
 def webhooks_in(options: dict[str, Any]) -> AdmissionOptions | None:
@@ -92,7 +107,7 @@ def webhooks_in(options: dict[str, Any]) -> AdmissionOptions | None:
     """
     wanted = options.pop("webhooks")
     names = (
-        "webhook_url", "webhook_address", "runtime_class", "guard_image", "blocks_devices",
+        "webhook_url", "webhook_address", "runtime_class", *OF_GUARD, "blocks_devices",
         "refuse", "warn",
     )  # fmt: skip
     taken = {name: options.pop(name) for name in names}
@@ -115,7 +130,8 @@ def webhooks_in(options: dict[str, Any]) -> AdmissionOptions | None:
             scheduler=options["scheduler_name"],
             sharing=True,
             hami=options["hami_core"],
-            guard_image=taken["guard_image"],
+            **{name: taken[name] for name in OF_GUARD},
+            queue_label=options["queue_label_key"],
             blocks_devices=taken["blocks_devices"],
             runtime_class=taken["runtime_class"],
             as_kai=options["as_kai"],
@@ -138,11 +154,13 @@ def need_cryptography(command: str) -> None:
 
 
 def rules_of(refuse: frozenset[str], warn: frozenset[str], **members: Any) -> Rules:
-    from kai.controllers.admission import REFUSED_BEYOND_KAI, Rules
+    """`members`: of Rules, and those of its Guard with `guard_` before their names."""
+    from kai.controllers.admission import REFUSED_BEYOND_KAI, Guard, Rules
 
     if both := sorted(refuse & warn):
         raise click.UsageError(f"--refuse and --warn both have {both[0]}")
-    return Rules(refused=(REFUSED_BEYOND_KAI | refuse) - warn, **members)
+    guard = Guard(**{name.removeprefix("guard_"): members.pop(name) for name in OF_GUARD})
+    return Rules(refused=(REFUSED_BEYOND_KAI | refuse) - warn, guard=guard, **members)
 
 
 def checked_address(text: str) -> str:

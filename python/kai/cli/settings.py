@@ -134,7 +134,7 @@ Examples:
     "--all",
     "shown",
     flag_value="all",
-    help="Print settings, pod, placement, warnings and cluster objects.",
+    help="Print settings, pod, placement, isolation, warnings and cluster objects.",
 )
 @flag("--strict", help="Fail if the orchestrator cannot express a setting.")
 @click.option(
@@ -192,6 +192,7 @@ def command(
         "pod": built.pod,
         "cluster_objects": list(built.cluster_objects),
         "placement": built.placement,
+        "isolation": request.isolated_by,
         "unsupported": [asdict(each) for each in built.unsupported],
         "warnings": list(built.warnings),
     }

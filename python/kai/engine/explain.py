@@ -65,6 +65,13 @@ def why(plan: Answer, name: str, may_name: MayName = lambda group: True) -> str:
     return "\n".join(map(visible, lines))
 
 
+def isolations(plan: Answer, name: str) -> list[str]:
+    """What keeps the pods of a group to their shares of GPUs (kai.api.isolations), mostly one; []:
+    they have no share, or it is not known. Raises NotFoundError as `find_group`."""
+    [case] = _cases(plan, [name_of_group(plan, name)])
+    return list(case.isolations)
+
+
 def reasons_to_wait(plan: Answer) -> list[tuple[str, list[str]]]:
     """Each reason in one sentence, and the groups that wait for it, by name.
 
@@ -342,7 +349,21 @@ class _Case:
         return f"waits in queue {self.group.queue}."
 
     def sentences(self) -> list[str]:
-        """The reasons, most certain first; each sentence once."""
+        """The reasons, most certain first; each sentence once. If it does not wait, then what keeps
+        it to its share."""
+        is_waiting = self.in_short or self.group.verdict in _WAITING
+        return [*self._reasons(), *(() if is_waiting else self.isolations.values())]
+
+    @cached_property
+    def isolations(self) -> Mapping[str, str]:
+        """What keeps its pods to their shares, with a sentence; {}: they share no GPU, or it is not
+        known."""
+        has_part = any(gpus.denominator != 1 for gpus, _ in self.facts.pods)
+        if not has_part and self.facts.sharer is None:
+            return {}
+        return hints.isolations(self._pods, self.plan._objects)
+
+    def _reasons(self) -> list[str]:
         if self.group.verdict not in _WAITING:
             parts = (self._staleness(), self._evictions(), self._protection(), [self._own_left_out])
             return [found for part in parts for found in part if found]

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kai.api import keys
+from kai.api.isolations import isolation_of, sentence_of
 from kai.api.reading import at, labels_of, mapping, objects
+from kai.api.reading import text as text_of
 from kai.engine import text
 from kai.engine.needs import claims_of, needed_by, requests_of
 from kai.engine.places import Facts, Places, near
@@ -60,6 +62,22 @@ def gates_of(pods: Iterable[str], cluster: Cluster | None) -> list[str]:
             listed = objects(at(cluster._find("Pod", pod), "spec", "schedulingGates"))
             gates.update(str(gate.get("name")) for gate in listed)
     return sorted(gates, key=lambda name: (-gates[name], name))
+
+
+def isolations(pods: Iterable[str], cluster: Cluster | None) -> dict[str, str]:
+    """What keeps these pods to their shares of GPUs, with a sentence: those of most pods first."""
+    found: Counter[tuple[str, str]] = Counter()
+    if cluster is None:
+        return {}
+    for name in pods:
+        pod = cluster._find("Pod", name)
+        if pod is None:
+            continue
+        place = text_of(at(pod, "spec", "nodeName"))
+        node = cluster._find("Node", place) if place else None
+        if isolation := isolation_of(pod, node):
+            found[isolation, sentence_of(pod, node)] += 1
+    return dict(sorted(found, key=lambda each: (-found[each], each)))
 
 
 def about_names(places: Sequence[Places], cluster: Cluster | None) -> Iterable[str]:

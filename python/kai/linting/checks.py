@@ -8,7 +8,7 @@ from typing import Any
 
 from kai import admission
 from kai.admission import fields, gpus, keys_of, pod_groups, schema, shape
-from kai.admission.finding import Finding, Path, dotted, refusal
+from kai.admission.finding import Finding, Path, dotted, error, refusal
 from kai.admission.pods import Pod, pods_in
 from kai.admission.queue_tree import Queues, check_queue_object
 from kai.api import defaults, keys, kinds
@@ -178,7 +178,11 @@ def check(
     elif manifest.get("kind") == "Queue":
         is_kais = _is_of(manifest, keys.SCHEDULING_GROUP)
         found = list(shape.check_texts(mapping(manifest.get("metadata")), ("metadata",)))
-        found += keys_of.check(mapping(manifest.get("metadata")), ("metadata",))
+        found += keys_of.check(mapping(manifest.get("metadata")), ("metadata",), "queue")
+        if keys.GUARD_ANNOTATION in labels_of(manifest):
+            where = ("metadata", "labels", keys.GUARD_ANNOTATION)
+            message = keys_of.misplaced(keys.GUARD_ANNOTATION, "labels")
+            found.append(error("annotation-as-label", where, message, "move it to annotations"))
         found += fields.of_manifest(manifest, ()) if is_kais else ()
         found += admission.queue_refusals(manifest) if is_kais else ()
         found += check_queue_object(manifest, known) if is_kais else ()

@@ -115,7 +115,8 @@ def _why_ignored(
     known = kinds.known(kind)
     if message := keys_of.misplaced(key, "annotations"):
         return message, "move it to labels"
-    if key in (*POD_ONLY, keys.MOVABLE_ANNOTATION) and not (is_pod or known.copies_metadata):
+    of_pods = (*POD_ONLY, keys.MOVABLE_ANNOTATION, keys.GUARD_ANNOTATION)
+    if key in of_pods and not (is_pod or known.copies_metadata):
         return (
             f"KAI reads {key} from pods and ignores it on a {kind}",
             f"move it to {template}" if template else "move it to the annotations of its pods",

@@ -14,15 +14,18 @@ in this process unless you request it: such a process can no longer fork workers
 from kai.runtime.detect import Detected, Evidence, detect
 from kai.runtime.guarded import GuardedDevice, GuardedProcess, NotGuarded, guarded
 from kai.runtime.limit import Limit, limit
+from kai.runtime.state import GuardState, guard
 
 __all__ = [
     "Detected",
     "Evidence",
+    "GuardState",
     "GuardedDevice",
     "GuardedProcess",
     "Limit",
     "NotGuarded",
     "detect",
+    "guard",
     "guarded",
     "limit",
 ]

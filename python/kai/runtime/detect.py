@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kai.runtime import driver, variables
-from kai.runtime.guarded import NotGuarded, guarded
+from kai.runtime.state import guard
 
 CDI_DIRECTORY = "/etc/cdi"
 _FRAMEWORKS = {
@@ -140,20 +140,13 @@ def _of_variables(environ: Mapping[str, str]) -> list[Evidence]:
 
 
 def _of_guard(environ: Mapping[str, str]) -> Evidence:
-    """The guard is loaded by name, and its file is made when a process first uses a GPU."""
-    name = "guard"
-    if not variables.has_guard(environ):
-        missing = f"{variables.PRELOAD} does not name libkaiguard.so"
-        return Evidence(name, False, False, f"not in force: {missing}")
-    try:
-        devices = guarded(environ=environ) or ()
-    except NotGuarded as error:
-        # Before the first process of the pod uses a GPU there is no file.
-        return Evidence(name, False, False, f"in force; no figures yet ({error})")
+    name, found = "guard", guard(environ=environ)
+    if not found:
+        return Evidence(name, False, False, f"not in force: {found.why_not}")
     shares = ", ".join(
         f"{each.uuid}: {'no limit' if each.limit is None else f'{each.limit >> 20} MiB'}, "
         f"{each.used >> 20} MiB in use"
-        for each in devices
+        for each in found.devices or ()
     )
     return Evidence(name, False, False, f"in force; {shares or 'no process has used a GPU yet'}")
 

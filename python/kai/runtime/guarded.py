@@ -10,6 +10,7 @@ writing to it and while the pod goes on.
 from __future__ import annotations
 
 import os
+import stat
 import struct
 import uuid
 from collections.abc import Iterator, Mapping
@@ -68,7 +69,8 @@ class GuardedDevice:
 def guarded(
     path: str | os.PathLike[str] | None = None, *, environ: Mapping[str, str] | None = None
 ) -> tuple[GuardedDevice, ...] | None:
-    """The devices that processes of the pod have used, in the order of their first use.
+    """The devices that processes of the pod have used, in the order of their first use. An empty
+    file has none: it is as the pod's init container made it.
 
     path: the file of a pod; else that of this container, from KAI_GUARD_REGION. None: this
     container has none.
@@ -80,17 +82,24 @@ def guarded(
     if not place:
         return None
     try:
-        descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+        # Without waiting: a pipe has no writer.
+        descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise NotGuarded(f"{place}: {error.strerror}") from None
     try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise NotGuarded(f"{place}: not a file of the guard, but a folder, a pipe or a device")
         return tuple(_devices(Path(place), descriptor))
+    except OSError as error:
+        raise NotGuarded(f"{place}: {error.strerror}") from None
     finally:
         os.close(descriptor)
 
 
 def _devices(path: Path, descriptor: int) -> Iterator[GuardedDevice]:
     content = os.pread(descriptor, 8 * _WORDS + 1, 0)
+    if not content:
+        return
     words = memoryview(content[: len(content) // 8 * 8]).cast("Q")
     if len(content) != 8 * _WORDS or words[0] != _MAGIC:
         raise NotGuarded(f"{path}: not a file of the guard, or of another version")

@@ -23,6 +23,7 @@ from typing import Any
 
 from kai.api import gpu_memory
 from kai.runtime import driver, variables
+from kai.runtime.state import guard
 
 HEADROOM_MIB = 512
 _JAX = ("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION")
@@ -82,7 +83,7 @@ def limit(
     if names and all(name in _done for name in names):
         return _done[names[0]]
     problems: list[str] = []
-    isolation, portion = _isolation(given)
+    isolation, portion = guard(environ=environ).isolation, variables.portion(given)
     devices: list[_Device] = []
     if isolation == "none" and portion is None:
         problems.append("this container has no share of a GPU, so nothing is limited")
@@ -117,17 +118,6 @@ def limit(
     for problem in problems:
         warnings.warn(f"kai.runtime.limit: {problem}", RuntimeWarning, stacklevel=2)
     return result
-
-
-def _isolation(environ: Mapping[str, str]) -> tuple[str, float | None]:
-    portion = variables.portion(environ)
-    if variables.has_guard(environ):
-        return "guard", portion
-    if variables.has_hami_limit(environ):
-        return "hamicore", portion
-    if variables.mps_limit_mib(environ, 0) is not None:
-        return "mps", portion
-    return "none", portion
 
 
 def _devices(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 
-from kai.api import keys
+from kai.api import isolations, keys
 
 _NONE = frozenset(("", "-1", "none", "void", "nodevfiles"))
 _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
@@ -18,11 +19,11 @@ PORTION = (keys.GPU_PORTION_ENV, keys.LEGACY_GPU_PORTION_ENV)
 HAMI_LIMIT = keys.GPU_MEMORY_LIMIT_ENV
 HAMI_SM_LIMIT = "CUDA_DEVICE_SM_LIMIT"
 GUARD_REGION = keys.GUARD_REGION_ENV
-GUARD_LIMIT = "KAI_GUARD_LIMIT"
-PRELOAD = "LD_PRELOAD"
-MPS_LIMIT = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
+GUARD_LIMIT = keys.GUARD_LIMIT_ENV
+PRELOAD = keys.PRELOAD_ENV
+MPS_LIMIT = keys.MPS_LIMIT_ENV
 MPS_PIPE = "CUDA_MPS_PIPE_DIRECTORY"
-MPS_THREADS = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
+MPS_THREADS = keys.MPS_THREADS_ENV
 
 SHOWN = (
     *VISIBLE,
@@ -105,8 +106,19 @@ def has_hami_limit(environ: Mapping[str, str]) -> bool:
 
 
 def has_guard(environ: Mapping[str, str]) -> bool:
-    """Whether processes with these variables count what they allocate (docs/internals/guard.md)."""
-    return bool(environ.get(GUARD_REGION)) and "libkaiguard.so" in environ.get(PRELOAD, "")
+    """Whether processes with these variables count what they allocate (docs/internals/guard.md).
+    The loader ignores a library that does not exist."""
+    library = isolations.guard_library(environ.get(PRELOAD, ""))
+    return bool(environ.get(GUARD_REGION)) and library is not None and os.path.exists(library)
+
+
+def isolation(environ: Mapping[str, str]) -> str:
+    """What limits the memory of processes with these variables: none, guard, hamicore or mps."""
+    if has_guard(environ):
+        return isolations.GUARD
+    if has_hami_limit(environ):
+        return isolations.HAMI_CORE
+    return isolations.NONE if mps_limit_mib(environ, 0) is None else isolations.MPS
 
 
 def mps_limit_mib(environ: Mapping[str, str], device: int) -> int | None:

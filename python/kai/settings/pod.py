@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kai.api import keys, rules
+from kai.api import isolations, keys, rules
 from kai.api.arguments import in_a_sentence
 from kai.api.resources import new_object
 from kai.settings import frameworks
@@ -192,6 +192,8 @@ def _gpu_annotations(request: PodRequest, container: str | None) -> dict[str, st
         annotations[keys.GPU_CONTAINER_ANNOTATION] = container
     if request.devices > 1:
         annotations[keys.GPU_DEVICES_ANNOTATION] = str(request.devices)
+    if request.isolation == isolations.GUARD:
+        annotations[keys.GUARD_ANNOTATION] = "true"
     if request.mps:
         annotations[keys.MPS_ANNOTATION] = "true"
     if request.compute_sharing is not None:

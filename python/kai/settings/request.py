@@ -17,12 +17,18 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from kai.admission.keys_of import misplaced
-from kai.api import gpu_memory, keys, rules
+from kai.api import gpu_memory, isolations, keys, rules
 from kai.settings import platforms
 from kai.settings.share import Share
 
 GpuKind = Literal["none", "whole", "fraction", "memory", "mig", "claim"]
-ISOLATIONS = ("none", "guard", "hamicore", "mps", "nvfractions")
+ISOLATIONS = (
+    isolations.NONE,
+    isolations.GUARD,
+    isolations.HAMI_CORE,
+    isolations.MPS,
+    "nvfractions",
+)
 FRAMEWORKS = (
     "torch", "tensorflow", "jax", "vllm", "tensorrt-llm", "sglang", "triton", "cupy", "ray",
 )  # fmt: skip
@@ -193,6 +199,13 @@ class PodRequest:
     def shares_gpus(self) -> bool:
         """Whether it uses parts of GPUs; KAI's binder then gives its container the device names."""
         return self.gpu_kind in ("fraction", "memory")
+
+    @property
+    def isolated_by(self) -> str | None:
+        """What keeps it to its share of a GPU: an `isolation`, or "mig"; None: it has no share."""
+        if self.gpu_kind == "mig":
+            return isolations.MIG
+        return self.isolation if self.shares_gpus else None
 
     @property
     def is_gang(self) -> bool:

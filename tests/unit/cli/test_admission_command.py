@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import kai.service
+from kai.controllers.admission import Guard
 from kai.service.options import Options
 
 Run = Callable[..., Any]
@@ -79,11 +80,24 @@ def test_webhooks_beside_the_scheduler_never_refuse_while_they_are_away(
     assert "queue-parent-unknown" not in rules.refused
 
 
+def test_the_guard_has_an_image_a_default_and_may_be_required(run: Run, given: list[Any]) -> None:
+    assert run("run", "all", "--webhooks").status == 0
+    image = ["--guard-image", "kai:1"]
+    assert run("run", "all", "--webhooks", *image).status == 0
+    more = ["--no-guard-shares", "--guard-required", "--queue-label-key", "team"]
+    assert run("run", "all", "--webhooks", *image, *more).status == 0
+    rules = [webhooks.rules for _, webhooks in given]
+    guards = [Guard(), Guard("kai:1"), Guard("kai:1", shares=False, required=True)]
+    assert [each.guard for each in rules] == guards
+    assert [each.queue_label for each in rules] == ["kai.scheduler/queue"] * 2 + ["team"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--webhook-addr", ":1"], "--webhook-addr is for --webhooks"),
         (["--warn", "queue-cycle"], "--warn is for --webhooks"),
+        (["--no-guard-shares"], "--guard-shares is for --webhooks"),
         (["--webhooks", "--webhook-addr", "x:y"], "--webhook-addr: 'x:y' is not of the form"),
         (["--webhooks", "--webhook-url", "http://x:1"], "is not of the form https://HOST:PORT"),
         (["--webhooks", "--webhook-url", "https://x:1/p"], "is not of the form https://HOST:PORT"),

@@ -84,7 +84,7 @@ def test_texts_that_look_like_numbers_stay_texts(run: Run) -> None:
 def test_all_prints_every_member_of_the_result(run: Run) -> None:
     data = json.loads(run(*HALF, "--all", "--format", "json").out)
     assert set(data) == {
-        "settings", "pod", "cluster_objects", "placement", "unsupported", "warnings",
+        "settings", "pod", "cluster_objects", "placement", "isolation", "unsupported", "warnings",
     }  # fmt: skip
 
 

@@ -265,7 +265,15 @@ ODD_TRUTHS = ["yes", "TRUE", "", "false ", "False", "1"]
 
 
 @pytest.mark.parametrize("value", ODD_TRUTHS)
-@pytest.mark.parametrize("key", ["kai.scheduler/movable", "kai.scheduler/skip-podgrouper", "mps"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "kai.scheduler/gpu-guard",
+        "kai.scheduler/movable",
+        "kai.scheduler/skip-podgrouper",
+        "mps",
+    ],
+)
 def test_an_annotation_that_is_true_or_false_has_no_other_value(key: str, value: str) -> None:
     given = {**HALF, key: value}
     finding = only(pod(given))
@@ -281,8 +289,32 @@ def test_true_and_false_are_values_of_an_annotation(value: str) -> None:
     assert lint(pod({**HALF, "kai.scheduler/movable": value, "mps": value})) == []
 
 
-def test_a_workload_does_not_say_whether_its_pods_can_be_moved() -> None:
-    assert only(job({"kai.scheduler/movable": "true"})).code == "annotation-ignored"
+@pytest.mark.parametrize("key", ["kai.scheduler/gpu-guard", "kai.scheduler/movable"])
+def test_pods_have_keys_that_are_ignored_on_their_workload(key: str) -> None:
+    assert only(job({key: "true"})).code == "annotation-ignored"
+
+
+def choosing(key: str, value: str, part: str = "annotations") -> list[tuple[str, str]]:
+    """The findings about one key of a Queue."""
+    amounts = {name: {"quota": 0, "limit": -1} for name in ("cpu", "gpu", "memory")}
+    queue = {
+        "apiVersion": "scheduling.run.ai/v2",
+        "kind": "Queue",
+        "metadata": {"name": "vision", part: {key: value}},
+        "spec": {"resources": amounts},
+    }
+    return [(each.code, each.fix) for each in lint(queue) if each.at[1:2] == (part,)]
+
+
+def test_the_choice_of_a_queue_is_an_annotation_with_two_values() -> None:
+    assert choosing("kai.scheduler/gpu-guard", "true") == []
+    odd = [("annotation-value", 'write "true" or "false"')]
+    assert choosing("kai.scheduler/gpu-guard", "on") == odd
+    meant = [("key-unknown", "did you mean kai.scheduler/gpu-guard?")]
+    for key in ("kai.scheduler/gpu_gaurd", "kai.scheduler/guard", "kai-scheduler/gpu-guard"):
+        assert choosing(key, "true") == meant
+    label = [("annotation-as-label", "move it to annotations")]
+    assert choosing("kai.scheduler/gpu-guard", "true", "labels") == label
 
 
 @pytest.mark.parametrize(

@@ -14,15 +14,18 @@ and builds the answer.
 No I/O. A second call changes nothing, because the API server may call a webhook twice.
 """
 
+from kai.controllers.admission.known import Known, KnownQueue
 from kai.controllers.admission.mutating import mutate
 from kai.controllers.admission.patches import json_patch
 from kai.controllers.admission.refusing import refusals
-from kai.controllers.admission.reviewing import Known, Reviews
-from kai.controllers.admission.rules import REFUSED_BEYOND_KAI, Rules
+from kai.controllers.admission.reviewing import Reviews
+from kai.controllers.admission.rules import REFUSED_BEYOND_KAI, Guard, Rules
 
 __all__ = [
     "REFUSED_BEYOND_KAI",
+    "Guard",
     "Known",
+    "KnownQueue",
     "Reviews",
     "Rules",
     "json_patch",

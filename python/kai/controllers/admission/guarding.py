@@ -1,7 +1,9 @@
 """The guard in a new pod that shares a GPU: its files, and the variables that it reads
 (docs/internals/guard.md).
 
-    if is_guarded(pod, rules): add_guard(pod, container, rules.guard_image)
+    guarding = decide(pod, rules, known)
+    if guarding.is_guarded:
+        add_guard(pod, rules.guard)
 
 An init container of kai's own image puts the library and an empty file into an emptyDir: such a
 volume is allowed everywhere, also where pods may use nothing of their node.
@@ -11,18 +13,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from kai.api import keys
-from kai.api.reading import at, mapping, objects, text
+from kai.api.reading import annotations_of, at, labels_of, objects, text
+from kai.controllers.admission.known import Known
+from kai.controllers.admission.rules import Guard, Rules, fraction_container_ref, has_lists
 
 FOLDER = "/run/kai-guard"
 LIBRARY = f"{FOLDER}/libkaiguard.so"
 VOLUME = "kai-guard"
 CONTAINER = "kai-guard"
-LIMIT_ENV = "KAI_GUARD_LIMIT"
-PRELOAD_ENV = "LD_PRELOAD"
 
+_ARGS = ["run", "guard-files", FOLDER]
 _DIGITS = re.compile(r"[0-9]{1,15}")
 _RESOURCES = {
     # Equal, so that a pod whose containers are Guaranteed stays so.
@@ -45,7 +49,7 @@ def limit_of(pod: Mapping[str, Any]) -> str:
     >>> limit_of({"metadata": {"annotations": {"gpu-fraction": "0.25"}}})
     '0.25'
     """
-    annotations = mapping(at(pod, "metadata", "annotations"))
+    annotations = annotations_of(pod)
     memory = text(annotations.get(keys.GPU_MEMORY_ANNOTATION))
     if _DIGITS.fullmatch(memory) and int(memory) > 0:
         return f"{int(memory)}Mi"
@@ -60,43 +64,120 @@ def limit_of(pod: Mapping[str, Any]) -> str:
     return decimals + "0" if decimals.endswith(".") else decimals  # "1" would be a byte
 
 
-def is_guarded(pod: Mapping[str, Any], image: str) -> bool:
-    """Whether this pod gets the guard: it may say no for itself."""
-    own = text(at(pod, "metadata", "annotations", keys.GUARD_ANNOTATION)).lower()
-    return bool(image) and own != "false" and bool(limit_of(pod))
+@dataclass(frozen=True, slots=True)
+class Guarding:
+    """`problem`: why a pod does without the guard that it should have, or why that is not known;
+    "": it is as chosen."""
+
+    is_guarded: bool
+    problem: str = ""
 
 
-def add_guard(pod: dict[str, Any], container: dict[str, Any], image: str) -> None:
-    """Changes the pod; `container` is its container with the share. Done again, it changes
-    nothing."""
+def decide(pod: Mapping[str, Any], rules: Rules, known: Known) -> Guarding:
+    """Whether a new pod gets the guard: by its own annotation, that of its queue or of the nearest
+    queue above, or else by the installation. Raises NotFoundError for a pod that names a missing
+    container."""
+    guard = rules.guard
+    if not guard.image or not has_lists(pod) or not limit_of(pod):
+        return Guarding(False)
+    chosen = _chosen(annotations_of(pod).get(keys.GUARD_ANNOTATION))
+    unknown = ""
+    queue = text(labels_of(pod).get(rules.queue_label))
+    if chosen is None and queue and not known.knows_queues:
+        unknown = f"the choice of queue {queue} is not known yet: create the pod again"
+    elif chosen is None:
+        chosen = choice_of(queue, known)
+    if not (guard.shares if chosen is None else chosen):
+        return Guarding(False, unknown and f"the pod gets no guard of its GPU memory: {unknown}")
+    if not uses_mps(pod) and (problem := _obstacle(pod)):
+        hint = f'or write the annotation {keys.GUARD_ANNOTATION}: "false"'
+        return Guarding(False, f"the pod gets no guard of its GPU memory: {problem}, {hint}")
+    return Guarding(True, unknown and f"the pod gets the guard of its GPU memory: {unknown}")
+
+
+def uses_mps(pod: Mapping[str, Any]) -> bool:
+    """Whether MPS limits its memory, so that it needs no library."""
+    return annotations_of(pod).get(keys.MPS_ANNOTATION) == "true"
+
+
+def choice_of(queue: str, known: Known) -> bool | None:
+    """What a queue has chosen for its pods, or the nearest one above it; None: none of them."""
+    passed = set[str]()
+    while queue not in passed and (found := known.queue(queue)) is not None:
+        if (chosen := _chosen(found.guard)) is not None:
+            return chosen
+        passed.add(queue)
+        queue = found.parent
+    return None
+
+
+def _chosen(value: object) -> bool | None:
+    return {"true": True, "false": False}.get(text(value))
+
+
+def _obstacle(pod: Mapping[str, Any]) -> str:
+    """Why this pod cannot have the guard, and what to change; "": it can."""
+    part, index = fraction_container_ref(pod)
+    container = objects(at(pod, "spec", part))[index]
+    name = text(container.get("name"))
+    if part == "initContainers":
+        # One more init container would change its place, and with it the names of its ConfigMaps.
+        return f"its share is in the init container {name}: give it to a container"
+    volume = _named(at(pod, "spec", "volumes"), VOLUME)
+    if volume and at(volume, "emptyDir", "medium") != "Memory":
+        return f"it has a volume {VOLUME} of its own: rename it"
+    files = _named(at(pod, "spec", "initContainers"), CONTAINER)
+    if _named(at(pod, "spec", "containers"), CONTAINER) or (files and not _is_ours(files)):
+        return f"it has a container {CONTAINER} of its own: rename it"
+    for each in objects(container.get("volumeMounts")):
+        mounted, place = text(each.get("name")), text(each.get("mountPath"))
+        if (mounted == VOLUME) != (place.rstrip("/") == FOLDER):
+            return f"container {name} mounts {mounted} at {place}: move it"
+    if "valueFrom" in _named(container.get("env"), keys.PRELOAD_ENV):
+        return f"container {name} has {keys.PRELOAD_ENV} by reference: write its value"
+    return ""
+
+
+def _is_ours(container: Mapping[str, Any]) -> bool:
+    args = container.get("args")
+    return isinstance(args, list) and args[: len(_ARGS)] == _ARGS
+
+
+def _named(listed: object, name: str) -> Mapping[str, Any]:
+    return next((each for each in objects(listed) if each.get("name") == name), {})
+
+
+def add_guard(pod: dict[str, Any], guard: Guard) -> None:
+    """Changes a pod that gets the guard as `decide` says. Done again, it changes nothing."""
     spec = pod["spec"]
-    volumes = objects(spec.get("volumes"))
-    if all(each.get("name") != VOLUME for each in volumes):
-        spec["volumes"] = [*volumes, {"name": VOLUME, "emptyDir": {"medium": "Memory"}}]
-    before = objects(spec.get("initContainers"))
-    if all(each.get("name") != CONTAINER for each in before):
-        spec["initContainers"] = [_files(image), *before]
-    mounts = objects(container.get("volumeMounts"))
-    if all(each.get("name") != VOLUME for each in mounts):
-        container["volumeMounts"] = [*mounts, {"name": VOLUME, "mountPath": FOLDER}]
+    part, index = fraction_container_ref(pod)
+    container = spec[part][index]
+    if not _named(spec.get("volumes"), VOLUME):
+        volume = {"name": VOLUME, "emptyDir": {"medium": "Memory"}}
+        spec["volumes"] = [*(spec.get("volumes") or []), volume]
+    if not _named(spec.get("initContainers"), CONTAINER):
+        spec["initContainers"] = [_files(guard), *(spec.get("initContainers") or [])]
+    if not _named(container.get("volumeMounts"), VOLUME):
+        mount = {"name": VOLUME, "mountPath": FOLDER}
+        container["volumeMounts"] = [*(container.get("volumeMounts") or []), mount]
     variables = objects(container.get("env"))
-    preloaded = next((each for each in variables if each.get("name") == PRELOAD_ENV), {})
-    earlier = [each for each in re.split(r"[ :]+", text(preloaded.get("value"))) if each]
+    preloaded = text(_named(variables, keys.PRELOAD_ENV).get("value"))
+    earlier = [each for each in re.split(r"[ :]+", preloaded) if each]
     written = {
-        PRELOAD_ENV: ":".join([LIBRARY, *(each for each in earlier if each != LIBRARY)]),
+        keys.PRELOAD_ENV: ":".join([LIBRARY, *(each for each in earlier if each != LIBRARY)]),
         keys.GUARD_REGION_ENV: f"{FOLDER}/region",
-        LIMIT_ENV: limit_of(pod),
+        keys.GUARD_LIMIT_ENV: limit_of(pod),
     }
     others = [each for each in variables if each.get("name") not in written]
     own = [{"name": name, "value": value} for name, value in written.items()]
     container["env"] = others + own
 
 
-def _files(image: str) -> dict[str, Any]:
+def _files(guard: Guard) -> dict[str, Any]:
     return {
         "name": CONTAINER,
-        "image": image,
-        "args": ["run", "guard-files", FOLDER],
+        "image": guard.image,
+        "args": [*_ARGS, *(() if guard.required else ("--optional",))],
         "resources": _RESOURCES,
         "securityContext": _SECURITY,
         "volumeMounts": [{"name": VOLUME, "mountPath": FOLDER}],

@@ -8,44 +8,36 @@ from typing import Any
 from kai.api import keys, quantities
 from kai.api.reading import at, mapping, objects, text
 from kai.api.rules import is_gpu_resource
-from kai.controllers.admission.guarding import add_guard, is_guarded
-from kai.controllers.admission.rules import Rules, fraction_container_ref, without_device
+from kai.controllers.admission.guarding import add_guard, uses_mps
+from kai.controllers.admission.rules import (
+    Guard,
+    Rules,
+    fraction_container_ref,
+    has_lists,
+    without_device,
+)
 from kai.controllers.pods.sharing import ConfigMaps, config_map_prefix, config_maps, shares_gpus
 
 _BY_NAME = (keys.VISIBLE_DEVICES_ENV, keys.LEGACY_GPU_PORTION_ENV, keys.GPU_PORTION_ENV)
 
 
-def mutate(pod: Mapping[str, Any], rules: Rules, *, draw: Callable[[int], str]) -> dict[str, Any]:
+def mutate(
+    pod: Mapping[str, Any], rules: Rules, *, draw: Callable[[int], str], guarded: bool = False
+) -> dict[str, Any]:
     """The pod as KAI's webhook creates it; the argument is not changed.
 
-    `draw` returns that many random characters, for the names of ConfigMaps. Raises NotFoundError,
-    with KAI's message, for a pod that names a missing container. A pod with a list that is none is
-    left to the API server, which refuses it.
+    `draw` returns that many random characters, for the names of ConfigMaps. `guarded`: its share is
+    a limit (`guarding.decide`). Raises NotFoundError, with KAI's message, for a pod that names a
+    missing container. A pod with a list that is none is left to the API server, which refuses it.
     """
-    if not _has_lists(pod):
+    if not has_lists(pod):
         return dict(pod)
     patched = _copy(pod)
     if shares_gpus(pod) and objects(at(pod, "spec", "containers")):
-        _share(patched, rules, draw)
+        _share(patched, rules, draw, guarded=guarded)
     if rules.blocks_devices:
         _block_devices(patched)
     return patched
-
-
-def _has_lists(pod: Mapping[str, Any]) -> bool:
-    """Whether the lists that are read here, if they are there, are lists of objects."""
-    spec = mapping(pod.get("spec"))
-    containers = [spec.get(part) for part in ("initContainers", "containers")]
-    inner = [
-        each.get(part)
-        for listed in containers
-        for each in objects(listed)
-        for part in ("env", "envFrom")
-    ]
-    return all(
-        listed is None or (isinstance(listed, list) and len(objects(listed)) == len(listed))
-        for listed in (spec.get("volumes"), *containers, *inner)
-    )
 
 
 def _copy(pod: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,7 +56,7 @@ def _copy(pod: Mapping[str, Any]) -> dict[str, Any]:
     return copied
 
 
-def _share(pod: dict[str, Any], rules: Rules, draw: Callable[[int], str]) -> None:
+def _share(pod: dict[str, Any], rules: Rules, draw: Callable[[int], str], *, guarded: bool) -> None:
     part, index = fraction_container_ref(pod)
     metadata, spec = pod["metadata"], pod["spec"]
     metadata["annotations"].setdefault(
@@ -75,6 +67,10 @@ def _share(pod: dict[str, Any], rules: Rules, draw: Callable[[int], str]) -> Non
     variables = [_variable(each, names) for each in _BY_NAME]
     if rules.hami:
         variables.append(_variable(keys.GPU_MEMORY_LIMIT_ENV, names, optional=True))
+    if guarded and uses_mps(pod):
+        variables += _mps_limits(container, names, rules.guard)
+    elif guarded:
+        add_guard(pod, rules.guard)
     written = {each["name"] for each in variables}
     others = [each for each in container.get("env") or [] if text(each.get("name")) not in written]
     container["env"] = [*others, *variables]
@@ -87,11 +83,17 @@ def _share(pod: dict[str, Any], rules: Rules, draw: Callable[[int], str]) -> Non
         spec["volumes"] = [*volumes, volume]
     if rules.runtime_class and not spec.get("runtimeClassName"):
         spec["runtimeClassName"] = rules.runtime_class
-    # One more init container would change the place of an init container with the share, and with
-    # it the names of its ConfigMaps.
-    if part == "containers" and is_guarded(pod, rules.guard_image):
-        container["volumeMounts"] = list(container.get("volumeMounts") or [])
-        add_guard(pod, container, rules.guard_image)
+
+
+def _mps_limits(
+    container: Mapping[str, Any], names: ConfigMaps, guard: Guard
+) -> list[dict[str, Any]]:
+    """The variables that MPS reads, except those that the container has itself. Where they are
+    required, the container waits for a node whose memory is known."""
+    wanted = [keys.MPS_LIMIT_ENV, *([keys.MPS_THREADS_ENV] if guard.mps_threads else ())]
+    ours = [_variable(each, names, optional=not guard.required) for each in wanted]
+    there = {text(each.get("name")): each for each in objects(container.get("env"))}
+    return [each for each in ours if each["name"] not in there or there[each["name"]] == each]
 
 
 def _variable(name: str, names: ConfigMaps, *, optional: bool = False) -> dict[str, Any]:

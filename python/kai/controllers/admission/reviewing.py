@@ -21,6 +21,8 @@ from kai.admission.finding import Finding
 from kai.admission.queue_tree import Queues, check_queue_object
 from kai.api.reading import at, mapping, text
 from kai.api.webhooks import BY_PATH
+from kai.controllers.admission.guarding import decide
+from kai.controllers.admission.known import Known
 from kai.controllers.admission.mutating import mutate
 from kai.controllers.admission.patches import json_patch
 from kai.controllers.admission.refusing import refusal
@@ -31,18 +33,6 @@ _LATER = "queue-without-parent"
 """A root queue is created before its children, so a review cannot tell it from a lonely leaf."""
 _LONGEST_WARNING = 256
 """The API server cuts longer ones."""
-
-
-class Known:
-    """What the reviews of queues look up: here nothing is known, so nothing is missing."""
-
-    def parents(self) -> Mapping[str, str | None] | None:
-        """The parent of each queue, by name; None: not known."""
-        return None
-
-    def groups_of(self, queue: str) -> Iterable[str]:
-        """The names of the pod groups with pods in a queue."""
-        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +79,14 @@ class Reviews:
                 f" {requested}"
             )
         try:
-            changed = mutate(pod, self._rules, draw=self._draw)
+            guarding = decide(pod, self._rules, self._known)
+            changed = mutate(pod, self._rules, draw=self._draw, guarded=guarding.is_guarded)
         except NotFoundError as error:
             return Verdict(str(error))
-        return Verdict(patch=tuple(json_patch(pod, changed)))
+        if guarding.problem and self._rules.guard.required and not guarding.is_guarded:
+            return Verdict(guarding.problem)
+        warnings = (guarding.problem,) if guarding.problem else ()
+        return Verdict(warnings=warnings, patch=tuple(json_patch(pod, changed)))
 
     def _pod(self, request: Mapping[str, Any]) -> Verdict:
         pod = mapping(request.get("object"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kai.api import keys
-from kai.api.reading import at, objects
+from kai.api.reading import at, mapping, objects
 from kai.controllers.pods.sharing import fraction_container, shares_gpus
 from kai.errors import NotFoundError
 
@@ -28,20 +28,34 @@ one of the first four."""
 
 
 @dataclass(frozen=True, slots=True)
+class Guard:
+    """How pods with a share of a GPU get the guard. `image`: kai's, which has it; "": none does.
+    `shares`: pods get it if neither they nor their queue choose. `required`: a pod that cannot have
+    it is refused, or waits; otherwise it starts without, and a warning says so. Pods that use MPS
+    get its memory limits instead; `mps_threads`: and their part of the compute time."""
+
+    image: str = ""
+    shares: bool = True
+    required: bool = False
+    mps_threads: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """`scheduler`: pods of other schedulers are not changed. `sharing`: pods may request fractions
     of GPUs. `hami`: their containers get the memory limit that HAMi-core reads. `blocks_devices`:
-    containers without a GPU see none (spec 6 C20). `guard_image`: the image with the guard, which
-    pods with a share of a GPU get; "": none does. `runtime_class`: for pods with a GPU fraction
-    that name none; "": nothing is set (spec 6 C21). `refused`: codes of findings that are refused,
-    although KAI accepts them; other findings are warnings. `as_kai`: KAI's verdicts and words."""
+    containers without a GPU see none (spec 6 C20). `runtime_class`: for pods with a GPU fraction
+    that name none; "": nothing is set (spec 6 C21). `queue_label`: the key of the label with a
+    pod's queue. `refused`: codes of findings that are refused, although KAI accepts them; other
+    findings are warnings. `as_kai`: KAI's verdicts and words."""
 
     scheduler: str = keys.SCHEDULER_NAME
     sharing: bool = True
     hami: bool = False
-    guard_image: str = ""
+    guard: Guard = Guard()
     blocks_devices: bool = False
     runtime_class: str = "nvidia"
+    queue_label: str = keys.QUEUE_LABEL
     refused: frozenset[str] = REFUSED_BEYOND_KAI
     as_kai: bool = False
 
@@ -68,3 +82,19 @@ def fraction_container_ref(pod: Mapping[str, Any]) -> tuple[str, int]:
     except NotFoundError as error:
         raise NotFoundError(f"failed to get fraction container ref: {error}") from error
     return found.part, found.index
+
+
+def has_lists(pod: Mapping[str, Any]) -> bool:
+    """Whether the lists that are read here, if they are there, are lists of objects."""
+    spec = mapping(pod.get("spec"))
+    containers = [spec.get(part) for part in ("initContainers", "containers")]
+    inner = [
+        each.get(part)
+        for listed in containers
+        for each in objects(listed)
+        for part in ("env", "envFrom", "volumeMounts")
+    ]
+    return all(
+        listed is None or (isinstance(listed, list) and len(objects(listed)) == len(listed))
+        for listed in (spec.get("volumes"), *containers, *inner)
+    )

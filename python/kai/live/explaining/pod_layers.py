@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kai.api import keys, times
+from kai.api.isolations import isolation_of, sentence_of
 from kai.api.kinds import full_name
 from kai.api.reading import annotations_of, at, labels_of, mapping, objects, text
 from kai.controllers.progress import failed_in
@@ -75,6 +76,7 @@ class PodReport:
             "pod": self.facts.name,
             "now": times.to_text(self.facts.now_ns),
             "layers": {each.name: each.to_data() for each in self.layers},
+            "isolation": isolation_of(self.facts.pod, self.facts.node) or None,
             "waits_for": self.waits_for.what,
             "explanation": self.waits_for.sentence,
             "notes": list(self.facts.notes),
@@ -106,6 +108,8 @@ def _pod(facts: PodFacts) -> Layer:
             yield "asks for", requested
         elif not claims:
             yield "asks for", "nothing"
+        if isolation := sentence_of(pod, facts.node):
+            yield "isolation", isolation
         if claims:
             yield "claims", claims
         if node := text(at(pod, "spec", "nodeName")):

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kai.api import quantities
-from kai.api.reading import at, mapping, text
-from kai.controllers.admission import Known
+from kai.api import keys, quantities
+from kai.api.reading import annotations_of, at, mapping, text
+from kai.controllers.admission import Known, KnownQueue
 from kai.k8s.sinks import DictSink
 from kai.k8s.watching import Watch
 
@@ -20,7 +20,7 @@ class Seen(Known):
     """What the watches have shown. Nothing is known before the first complete list."""
 
     def __init__(self, client: Client) -> None:
-        self._queues = DictSink(keep=lambda queue: text(at(queue, "spec", "parentQueue")))
+        self._queues = DictSink(keep=_queue)
         self._groups = DictSink(keep=_queue_in_use)
         self._watches = [
             Watch(client, kind, sink, optional=True)
@@ -33,10 +33,24 @@ class Seen(Known):
     def parents(self) -> Mapping[str, str | None] | None:
         if not self._queues.synced:
             return None
-        return {name: parent or None for (_, name), parent in self._queues.objects.items()}
+        return {name: each.parent or None for (_, name), each in self._queues.objects.items()}
+
+    @property
+    def knows_queues(self) -> bool:
+        return self._queues.synced
+
+    def queue(self, name: str) -> KnownQueue | None:
+        return self._queues.objects.get(("", name))
 
     def groups_of(self, queue: str) -> Iterable[str]:
         return ["/".join(key) for key, used in self._groups.objects.items() if used == queue]
+
+
+def _queue(queue: Mapping[str, Any]) -> KnownQueue:
+    return KnownQueue(
+        parent=text(at(queue, "spec", "parentQueue")),
+        guard=text(annotations_of(queue).get(keys.GUARD_ANNOTATION)),
+    )
 
 
 def _queue_in_use(pod_group: Mapping[str, Any]) -> str:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from kai.controllers.admission import Rules, json_patch, mutate
-from kai.controllers.admission.guarding import limit_of
 from kai.errors import NotFoundError
 
 DEVICES = "NVIDIA_VISIBLE_DEVICES"
@@ -150,78 +149,3 @@ def test_a_patch_removes_and_replaces_values() -> None:
         {"op": "replace", "path": "/b/1/c", "value": 3},
         {"op": "replace", "path": "/d", "value": []},
     ]
-
-
-# ---- the guard ----------------------------------------------------------------------------------
-
-IMAGE = "registry.example/kai-sched:1"
-
-
-def values_of(patched: dict[str, Any]) -> dict[str, Any]:
-    return {each["name"]: each.get("value") for each in env_of(patched)}
-
-
-def test_the_container_with_the_share_gets_the_guard() -> None:
-    patched = created(half(container(), container("side")), guard_image=IMAGE)
-    found = values_of(patched)
-    assert found["LD_PRELOAD"] == "/run/kai-guard/libkaiguard.so"
-    assert found["KAI_GUARD_REGION"] == "/run/kai-guard/region"
-    assert found["KAI_GUARD_LIMIT"] == "0.5"
-    mount = {"name": "kai-guard", "mountPath": "/run/kai-guard"}
-    assert patched["spec"]["containers"][0]["volumeMounts"] == [mount]
-    assert "LD_PRELOAD" not in {each["name"] for each in env_of(patched, 1)}
-    [files] = patched["spec"]["initContainers"]
-    assert (files["image"], files["args"]) == (IMAGE, ["run", "guard-files", "/run/kai-guard"])
-    assert files["volumeMounts"] == [mount]
-    assert {"name": "kai-guard", "emptyDir": {"medium": "Memory"}} in patched["spec"]["volumes"]
-
-
-def test_it_runs_before_the_pods_own_init_containers() -> None:
-    patched = created(half(initContainers=[container("fetch")]), guard_image=IMAGE)
-    assert [each["name"] for each in patched["spec"]["initContainers"]] == ["kai-guard", "fetch"]
-
-
-def test_a_pod_that_is_reviewed_again_stays_as_it_is() -> None:
-    rules = Rules(guard_image=IMAGE, hami=True, blocks_devices=True)
-    once = mutate(half(), rules, draw=lambda _: "x")
-    assert mutate(once, rules, draw=lambda _: "other") == once
-
-
-def test_libraries_that_the_pod_preloads_itself_stay() -> None:
-    own = [{"name": "LD_PRELOAD", "value": "/lib/a.so /lib/b.so"}]
-    patched = created(half(container(env=own)), guard_image=IMAGE)
-    expected = "/run/kai-guard/libkaiguard.so:/lib/a.so:/lib/b.so"
-    assert values_of(patched)["LD_PRELOAD"] == expected
-
-
-@pytest.mark.parametrize(
-    ("annotations", "limit"),
-    [
-        ({"gpu-fraction": "0.5"}, "0.5"),
-        ({"gpu-fraction": "0.125"}, "0.125"),
-        ({"gpu-fraction": ".25"}, "0.25"),
-        ({"gpu-fraction": "5e-1"}, "0.5"),
-        ({"gpu-fraction": "+0.5"}, "0.5"),
-        ({"gpu-memory": "04096"}, "4096Mi"),
-        ({"gpu-memory": "4096"}, "4096Mi"),
-        ({"gpu-fraction": "half"}, ""),
-        ({}, ""),
-    ],
-)
-def test_the_limit_is_what_the_pod_requests(annotations: dict[str, str], limit: str) -> None:
-    assert limit_of(pod(annotations=annotations)) == limit
-
-
-def test_a_pod_may_do_without() -> None:
-    given = half(annotations={"kai.scheduler/gpu-guard": "false"})
-    assert created(given, guard_image=IMAGE) == created(given)
-
-
-def test_pods_without_a_share_and_shares_of_init_containers_are_left_alone() -> None:
-    assert created(pod(), guard_image=IMAGE) == created(pod())
-    given = half(
-        container(),
-        initContainers=[container("first")],
-        annotations={"gpu-fraction-container-name": "first"},
-    )
-    assert created(given, guard_image=IMAGE) == created(given)

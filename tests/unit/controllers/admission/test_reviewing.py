@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kai.controllers.admission import Known, Reviews, Rules
+from kai.controllers.admission import Guard, Known, Reviews, Rules
 from kai.linting import lint
 
 MUTATE, VALIDATE = "/mutate--v1-pod", "/validate--v1-pod"
@@ -70,6 +70,28 @@ def test_a_pod_that_shares_is_admitted_with_a_patch() -> None:
 def test_a_pod_without_a_part_of_a_gpu_is_admitted_unchanged() -> None:
     assert answered(MUTATE, pod({})) == ALLOWED
     assert answered(VALIDATE, pod({"gpu-fraction": "0.5"})) == ALLOWED
+
+
+OWN_VOLUME = [{"name": "kai-guard", "hostPath": {"path": "/"}}]
+
+
+def test_a_pod_that_cannot_have_the_guard_starts_without_it_and_a_warning_says_so() -> None:
+    request = pod({"gpu-fraction": "0.5"}, volumes=OWN_VOLUME)
+    response = answered(MUTATE, request, guard=Guard("kai:1"))
+    assert response["allowed"]
+    assert "KAI_GUARD_LIMIT" not in str(base64.b64decode(response["patch"]))
+    [warning] = response["warnings"]
+    assert "it has a volume kai-guard of its own: rename it" in warning
+    assert len(warning) <= 256
+
+
+def test_where_the_guard_is_required_it_is_refused() -> None:
+    request = pod({"gpu-fraction": "0.5"}, volumes=OWN_VOLUME)
+    response = answered(MUTATE, request, guard=Guard("kai:1", required=True))
+    assert not response["allowed"]
+    assert "it has a volume kai-guard of its own" in response["status"]["message"]
+    request = pod({"gpu-fraction": "0.5"}, volumes=[])
+    assert answered(MUTATE, request, guard=Guard("kai:1", required=True))["allowed"]
 
 
 def test_pods_of_other_schedulers_are_unchanged() -> None:

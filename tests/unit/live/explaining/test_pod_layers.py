@@ -70,6 +70,22 @@ def test_layers_of_a_pod_that_waits_for_room() -> None:
     assert report.waits_for.what == "room"
 
 
+def test_what_keeps_a_pod_to_its_share() -> None:
+    annotations = {"gpu-fraction": "0.5", "runai/shared-gpu-configmap": "p-shared-gpu"}
+    shared = {"metadata": {"name": "a", "namespace": "team", "annotations": annotations}}
+    report = report_of(replace(FACTS, pod=shared))
+    assert layer(report, "pod")["isolation"] == "Nothing keeps it to its share of a GPU."
+    assert report.to_dict()["isolation"] == "none"
+    labels = {"nvidia.com/gpu.sharing-strategy": "mps"}
+    limits = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    whole = {"metadata": {"name": "a", "namespace": "team"}, "spec": {"containers": [limits]}}
+    of_node = {"metadata": {"name": "n1", "labels": labels}}
+    report = report_of(replace(FACTS, pod=whole, node=of_node))
+    assert report.to_dict()["isolation"] == "mps"
+    report = report_of(replace(FACTS, pod=whole))
+    assert (report.to_dict()["isolation"], layer(report, "pod").get("isolation")) == (None, None)
+
+
 def test_a_request_for_a_part_of_a_gpu_is_shown_once() -> None:
     """It said "asks for: nothing" before the fraction."""
 

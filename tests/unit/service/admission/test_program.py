@@ -1,6 +1,7 @@
 """The webhooks' program: reviews over TLS, its pages, and its end."""
 
 import asyncio
+import base64
 import json
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -18,7 +19,7 @@ from kept_objects import KeptObjects
 from fakes.clock import until
 from fakes.http_server import FakeApi
 from fakes.scenarios import in_a_loop, scenarios
-from kai.controllers.admission import Rules
+from kai.controllers.admission import Guard, Rules
 from kai.k8s.clock import Clock
 from kai.service.admission.options import AdmissionOptions
 from kai.service.admission.program import Program
@@ -194,6 +195,28 @@ async def test_queues_of_the_cluster_are_known(found: Running) -> None:
     while (response := await found.send(path, request))["allowed"]:
         await asyncio.sleep(0.01)  # the queues are not listed yet
     assert response["status"]["message"].startswith("there is no queue all")
+
+
+@scenario(rules=Rules(guard=Guard("kai:1", shares=False)))
+async def test_a_queue_chooses_the_guard_for_its_pods(found: Running) -> None:
+    chosen = {"annotations": {"kai.scheduler/gpu-guard": "true"}}
+    for name, metadata, spec in (
+        ("all", chosen, {}),
+        ("a", {}, {"parentQueue": "all"}),
+        ("free", {}, {}),
+    ):
+        named = {"metadata": {"name": name, **metadata}, "spec": spec}
+        found.kept.put({"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", **named})
+
+    async def is_guarded(queue: str) -> bool:
+        review = half()
+        review["object"]["metadata"]["labels"] = {"kai.scheduler/queue": queue}
+        patch = (await found.send("/mutate--v1-pod", review))["patch"]
+        return b"KAI_GUARD_LIMIT" in base64.b64decode(patch)
+
+    while not await is_guarded("a"):
+        await asyncio.sleep(0.01)  # the queues are not listed yet
+    assert not await is_guarded("free")
 
 
 @in_a_loop

@@ -22,6 +22,7 @@ from kai.controllers.pods.sharing.shared_pod import (
     config_map_prefix,
     config_maps,
     fraction_container,
+    needs_memory_of_node,
     shares_gpus,
 )
 
@@ -33,6 +34,7 @@ __all__ = [
     "config_map_prefix",
     "config_maps",
     "fraction_container",
+    "needs_memory_of_node",
     "reservation_name",
     "reservation_pod",
     "shares_gpus",

@@ -14,7 +14,7 @@ from kai.api.writes import Lane, Outcome, Read, Result, Verb, Write
 from kai.controllers.courses import All, Find, Send
 from kai.controllers.pods.course import Pod, PodCourse, Refused, answer_of, check_lease
 from kai.controllers.pods.decisions import PART_OF_A_GPU, Binding
-from kai.controllers.pods.sharing.shared_pod import config_map_bodies
+from kai.controllers.pods.sharing.shared_pod import config_map_bodies, needs_memory_of_node
 from kai.errors import NotFoundError
 
 TRIES = 3
@@ -25,8 +25,8 @@ _NO_NAME = "failed to get capabilities configmap name: "
 
 class DeviceMaps:
     """A reserver. `devices_of`: the UUIDs of a binding's devices. `cdi`: devices have the names of
-    the device plugin's CDI files. `hami`: adds the memory limit that HAMi-core reads; the node is
-    read for it."""
+    the device plugin's CDI files. `hami`: adds the memory limit that HAMi-core reads. The node is
+    read for it, and for pods whose limit of MPS depends on it."""
 
     what = PART_OF_A_GPU
 
@@ -61,7 +61,7 @@ class MapsOfPod:
 
     async def reserve(self) -> None:
         labels: Mapping[str, str] = {}
-        if self._settings.hami:
+        if self._settings.hami or self._needs_memory_of_node():
             node = await Find(Read("Node", "", self._binding.node))
             labels = {} if node is None else node["metadata"].get("labels") or {}
         bodies = self._bodies(labels)
@@ -75,6 +75,12 @@ class MapsOfPod:
             again = [self._next(*each, outcome, tries) for each, outcome in judged]
             todo = [each for each in again if each is not None]
             tries += 1
+
+    def _needs_memory_of_node(self) -> bool:
+        try:
+            return self._pod is not None and needs_memory_of_node(self._pod)
+        except NotFoundError:
+            return False  # `_bodies` refuses it
 
     def _bodies(self, labels: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
         settings, binding = self._settings, self._binding

@@ -128,30 +128,69 @@ def config_map_bodies(
     `devices`: UUIDs, in the order of its GPU groups. `portion`: the fraction of each device, with
     two decimals, as in the BindRequest. `cdi`: devices have the names of the device plugin's CDI
     files. `hami`: adds the memory limit that HAMi-core reads (spec 3 B24), if `node_labels` have
-    the memory of a device. Raises NotFoundError as `config_maps` does.
+    the memory of a device. A container that reads the limits of MPS by name gets them, too: the
+    memory by `node_labels`, unless the pod requests an amount (`needs_memory_of_node`). Raises
+    NotFoundError as `config_maps` does.
     """
     names = config_maps(pod)
     named = [_CDI_DEVICE.format(device=each) if cdi else each for each in devices]
     visible = {keys.VISIBLE_DEVICES_ENV: ",".join(named)}
     capabilities = {keys.GPU_PORTION_ENV: portion, keys.LEGACY_GPU_PORTION_ENV: portion}
     environment: dict[str, str] = {}
-    by_name = _takes_devices_by_name(fraction_container(pod))
-    (capabilities if by_name else environment).update(visible)  # spec 3 B21
+    by_name = _read_by_name(pod)
+    is_read = keys.VISIBLE_DEVICES_ENV in by_name
+    (capabilities if is_read else environment).update(visible)  # spec 3 B21
     limit = _memory_limit(node_labels, portion) if hami else None
     if limit is not None:
         capabilities[keys.GPU_MEMORY_LIMIT_ENV] = f"{limit}m"
+    if keys.MPS_LIMIT_ENV in by_name and (limit := _mps_limit(pod, node_labels)) is not None:
+        each = (f"{ordinal}={limit}M" for ordinal in range(len(devices)))
+        capabilities[keys.MPS_LIMIT_ENV] = ",".join(each)
+    if keys.MPS_THREADS_ENV in by_name and (threads := _percentage(portion)) is not None:
+        capabilities[keys.MPS_THREADS_ENV] = threads
     return [
         _config_map(pod, names.capabilities, capabilities),
         _config_map(pod, names.environment, environment),
     ]
 
 
-def _takes_devices_by_name(container: FractionContainer) -> bool:
-    return any(
-        each.get("name") == keys.VISIBLE_DEVICES_ENV
-        and isinstance(at(each, "valueFrom", "configMapKeyRef"), Mapping)
-        for each in objects(container.fields.get("env"))
+def needs_memory_of_node(pod: Mapping[str, Any]) -> bool:
+    """Whether its ConfigMaps depend on the memory of a device of its node. Raises NotFoundError as
+    `config_maps` does."""
+    requests_amount = keys.GPU_MEMORY_ANNOTATION in annotations_of(pod)
+    return not requests_amount and keys.MPS_LIMIT_ENV in _read_by_name(pod)
+
+
+def _read_by_name(pod: Mapping[str, Any]) -> frozenset[str]:
+    """The variables that the container with the share reads from keys of ConfigMaps."""
+    return frozenset(
+        text(each.get("name"))
+        for each in objects(fraction_container(pod).fields.get("env"))
+        if isinstance(at(each, "valueFrom", "configMapKeyRef"), Mapping)
     )
+
+
+def _mps_limit(pod: Mapping[str, Any], node_labels: Mapping[str, Any]) -> int | None:
+    """MiB of each device for a process: what the scheduler has reserved; None: not known."""
+    annotations = annotations_of(pod)
+    memory = text(annotations.get(keys.GPU_MEMORY_ANNOTATION))
+    total = text(node_labels.get(keys.GPU_MEMORY_LABEL))
+    try:
+        if memory:
+            return int(memory) or None
+        if not _WHOLE.fullmatch(total):
+            return None
+        part = float(text(annotations.get(keys.GPU_FRACTION_ANNOTATION)))
+        return gpu_memory.reserved(int(total), fraction=part) or None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _percentage(portion: str) -> str | None:
+    try:
+        return str(max(1, round(100 * float(portion))))
+    except (ValueError, OverflowError):
+        return None
 
 
 def _memory_limit(node_labels: Mapping[str, Any], portion: str) -> int | None:

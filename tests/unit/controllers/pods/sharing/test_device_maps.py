@@ -144,6 +144,19 @@ def test_the_memory_limit_of_hami_core_needs_the_label_of_the_node() -> None:
     assert data(first)["CUDA_DEVICE_MEMORY_LIMIT"] == "7680m"
 
 
+def test_the_limit_of_mps_needs_the_label_of_the_node() -> None:
+    name = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
+    given = pod()
+    given["metadata"]["annotations"][keys.GPU_FRACTION_ANNOTATION] = "0.5"
+    reference = {"name": name, "valueFrom": {"configMapKeyRef": {"name": "m", "key": name}}}
+    container = given["spec"]["containers"][0]
+    container["env"] = [*container.get("env", ()), reference]
+    harness = Harness(given)
+    [read] = harness.last.look
+    node = {"metadata": {"labels": {"nvidia.com/gpu.memory": "15360"}}}
+    assert data(harness.seen(0, read, node).writes[0])[name] == "0=7650M"
+
+
 def test_a_pod_that_is_gone_while_its_node_is_read_gets_no_maps() -> None:
     harness = Harness(hami=True)
     [read] = harness.last.look

@@ -10,6 +10,7 @@ from kai.controllers.pods.sharing import (
     config_map_prefix,
     config_maps,
     fraction_container,
+    needs_memory_of_node,
 )
 from kai.errors import NotFoundError
 
@@ -127,3 +128,56 @@ def test_both_config_maps_belong_to_the_pod() -> None:
         for name in ("mine-0", "mine-0-evar")
     ]
     assert "data" not in bodies[1]
+
+
+# ---- limits of MPS -------------------------------------------------------------------------------
+
+LIMIT, THREADS = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
+
+
+def with_mps(*names: str, **annotations: str) -> dict[str, Any]:
+    given = pod()
+    given["metadata"]["annotations"] |= annotations
+    env = [{"name": each, "valueFrom": {"configMapKeyRef": {"key": each}}} for each in names]
+    given["spec"]["containers"][0]["env"] += env
+    return given
+
+
+def data_of(given: dict[str, Any], portion: str = "0.50", memory: str = "15360") -> dict[str, str]:
+    devices, labels = ["GPU-a", "GPU-b"], {"nvidia.com/gpu.memory": memory}
+    data: dict[str, str]
+    data = config_map_bodies(given, devices, portion, node_labels=labels)[0]["data"]
+    return data
+
+
+def test_mps_limits_each_device_to_what_the_scheduler_has_reserved() -> None:
+    given = with_mps(LIMIT)
+    assert data_of(given)[LIMIT] == "0=7650M,1=7650M"
+    assert THREADS not in data_of(given)
+    assert needs_memory_of_node(given)
+
+
+def test_an_amount_of_memory_needs_no_node() -> None:
+    given = with_mps(LIMIT, **{"gpu-memory": "4096"})
+    del given["metadata"]["annotations"]["gpu-fraction"]
+    assert data_of(given, memory="")[LIMIT] == "0=4096M,1=4096M"
+    assert not needs_memory_of_node(given)
+
+
+@pytest.mark.parametrize("memory", ["", "much", "-1"])
+def test_memory_that_is_not_known_is_no_limit(memory: str) -> None:
+    assert LIMIT not in data_of(with_mps(LIMIT), memory=memory)
+
+
+@pytest.mark.parametrize(
+    ("portion", "threads"), [("0.50", "50"), ("0.125", "12"), ("0.00", "1"), ("x", None)]
+)
+def test_the_part_of_the_compute_time_is_in_whole_per_cents(
+    portion: str, threads: str | None
+) -> None:
+    assert data_of(with_mps(THREADS), portion).get(THREADS) == threads
+
+
+def test_a_container_that_does_not_read_the_limits_gets_none() -> None:
+    assert {LIMIT, THREADS}.isdisjoint(data_of(pod()))
+    assert not needs_memory_of_node(pod())
