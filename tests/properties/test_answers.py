@@ -79,6 +79,11 @@ def test_pods_that_have_ended_need_no_gpus() -> None:
     claims_that_hold("stalegang", [703086, 2001098])
 
 
+def test_evicted_pods_of_a_gang_may_start_in_place_of_larger_ones() -> None:
+    """A cluster in which a stale gang of three seemed to need places for its two large pods."""
+    claims_that_hold("stalegang", [2002935])
+
+
 def without_other_waiting_pods(
     cluster: kai.Cluster, world: World, plan: kai.Plan, group: str
 ) -> kai.Cluster:

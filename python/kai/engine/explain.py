@@ -724,7 +724,8 @@ class _Case:
         """The same for CPUs, memory and other resources."""
         if len(self.places) != 1 or any(each.may_pass for each in self.places[0].obstacles):
             return ""
-        places, missing = self.places[0], self.facts.missing
+        # Pods that are evicted in this plan may be smaller, and start in the place of others.
+        places, missing = self.places[0], self.facts.missing - self.facts.lost
         if places.limit is None or places.most >= missing or not places.possible:
             return ""
         resource, each = places.limit
