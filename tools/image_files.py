@@ -24,7 +24,7 @@ DEBIAN = (
 )
 """Debian packages. What they depend on beyond these is for installing or configuring packages."""
 
-EXTRAS = ("cluster", "numa", "nvml", "admission")
+EXTRAS = ("cluster", "numa", "admission")
 """Extras of pyproject.toml that programs in a cluster import."""
 
 LIBRARY = f"usr/lib/python{PYTHON}"

@@ -19,12 +19,11 @@ EXTRAS = {
     "arrow": ("numpy", "pyarrow"),
     "ray": ("numpy", "ray"),
     "sim": ("numpy",),
-    "nvml": ("nvidia-ml-py",),
     "notebook": ("ipykernel", "matplotlib", "nbclient", "numpy", "pandas"),
 }
 """The packages of each extra of pyproject.toml."""
 
-_MODULES = {"grpcio": "grpc", "nvidia-ml-py": "pynvml", "protobuf": "google.protobuf"}
+_MODULES = {"grpcio": "grpc", "protobuf": "google.protobuf"}
 
 
 def is_installed(package: str) -> bool:
@@ -44,7 +43,7 @@ def missing(*packages: str) -> list[str]:
 
 
 def needed(what: str, *packages: str) -> str:
-    """ "reading devices needs nvidia-ml-py: pip install nvidia-ml-py"."""
+    """ "reading zones needs grpcio: pip install grpcio"."""
     names = missing(*packages) or list(packages)
     return f"{what} needs {' and '.join(names)}: {_pip()} install {' '.join(names)}"
 

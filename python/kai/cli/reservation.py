@@ -14,7 +14,7 @@ Examples:
 
 It writes the UUID of its one visible GPU into the annotation
 run.ai/reserve_for_gpu_index of its own pod, and waits for SIGTERM. It needs
-NVIDIA's driver and nvidia-ml-py: pip install nvidia-ml-py.
+NVIDIA's driver.
 """
 
 
@@ -62,8 +62,8 @@ def command(
     from kai.api.extras import need_cluster_extra
 
     need_cluster_extra()
+    from kai.runtime import nvml
     from kai.service.log import Log
-    from kai.service.programs.devices import visible_devices
     from kai.service.programs.reservation import PodName, fake_device, hold
     from kai.service.signals import run_until_signal
 
@@ -74,7 +74,7 @@ def command(
     log = Log(as_json=log_json)
     run_until_signal(
         lambda stop: hold(
-            *(own, (lambda: chosen) if chosen else visible_devices, stop, log),
+            *(own, (lambda: chosen) if chosen else nvml.uuids, stop, log),
             kubeconfig=kubeconfig,
             context=context,
         ),

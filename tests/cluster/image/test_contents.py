@@ -139,8 +139,7 @@ def test_every_package_has_its_licence(bundle: Bundle) -> None:
     lacking = [each.name for each in status.iterdir() if not has_text(documents / each.name)]
     sites = bundle.root / "usr/local/lib/python3.11/dist-packages"
     lacking += [each.name for each in sites.glob("*.dist-info") if not has_text(each)]
-    assert [each for each in lacking if not each.startswith("nvidia_ml_py-")] == []
-    assert "Redistribution and use" in (sites / "pynvml.py").read_text()  # its licence is in there
+    assert lacking == []
     assert (bundle.root / "usr/share/common-licenses/Apache-2.0").exists()
     shipped = {each.name for each in (documents / "kai-sched/licenses").iterdir()}
     assert shipped == {each.name for each in (ROOT / "licenses").iterdir()}

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import kai.service
-import kai.service.programs.devices
 import kai.service.programs.reservation
+from kai.runtime import nvml
 from kai.service.options import Options
 from kai.service.programs.numa_exporter import ExporterOptions
 from kai.service.programs.reservation import PodName, fake_device
@@ -154,7 +154,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> list[tuple[PodName, list[str], str 
         seen.append((pod, list(devices()), kubeconfig))
 
     monkeypatch.setattr(kai.service.programs.reservation, "hold", hold)
-    monkeypatch.setattr(kai.service.programs.devices, "visible_devices", lambda: ["GPU-nvml"])
+    monkeypatch.setattr(nvml, "uuids", lambda: ["GPU-nvml"])
     monkeypatch.setenv("POD_NAME", "p")
     monkeypatch.setenv("POD_NAMESPACE", "ns")
     return seen
