@@ -112,6 +112,19 @@ uint64_t Book::Used(int device) {
   return used;
 }
 
+unsigned int Book::Holders(int device, Holder* found, unsigned int room) {
+  unsigned int count = 0;
+  Lock();
+  Sum(device);  // forgets processes that have ended
+  for (const Entry& entry : file_->entries) {
+    if (entry.pid == 0 || entry.used[device] == 0) continue;
+    if (count < room) found[count] = {entry.pid, entry.used[device]};
+    ++count;
+  }
+  Unlock();
+  return count;
+}
+
 uint64_t Book::Peak(int device) {
   Lock();
   const uint64_t peak = file_->peak[device];

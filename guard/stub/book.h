@@ -29,6 +29,13 @@ class Book {
   // The most that was ever used.
   uint64_t Peak(int device);
 
+  struct Holder {
+    int64_t pid;
+    uint64_t used;
+  };
+  // Writes the processes that hold memory, up to `room` of them, and returns how many there are.
+  unsigned int Holders(int device, Holder* found, unsigned int room);
+
  private:
   struct Entry {
     int64_t pid;

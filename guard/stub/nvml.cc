@@ -77,3 +77,17 @@ STUB_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMem
   memory->reserved = 0;
   return NVML_SUCCESS;
 }
+
+STUB_EXPORT nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device,
+                                                                 unsigned int* count,
+                                                                 nvmlProcessInfo_t* infos) {
+  stub::Book::Holder found[stub::kMostProcesses];
+  const unsigned int held = book().Holders(NumberOf(device), found, stub::kMostProcesses);
+  const unsigned int room = *count;
+  *count = held;
+  if (held > room) return NVML_ERROR_INSUFFICIENT_SIZE;
+  for (unsigned int i = 0; i < held; ++i) {
+    infos[i] = {static_cast<unsigned int>(found[i].pid), found[i].used, 0xFFFFFFFFU, 0xFFFFFFFFU};
+  }
+  return NVML_SUCCESS;
+}

@@ -23,7 +23,7 @@ from kai.controllers.admission.rules import Guard, Rules, fraction_container_ref
 
 FOLDER = "/run/kai-guard"
 LIBRARY = f"{FOLDER}/libkaiguard.so"
-VOLUME = "kai-guard"
+VOLUME = keys.GUARD_VOLUME
 CONTAINER = "kai-guard"
 
 _ARGS = ["run", "guard-files", FOLDER]
