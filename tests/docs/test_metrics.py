@@ -1,12 +1,16 @@
 """docs/reference/metrics.md has exactly one row for every metric of the program."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
+
+import pytest
 
 from kai.controllers.planning.options import ROLES
 from kai.service.admission.metrics import AdmissionMetrics
 from kai.service.metrics import Metrics
 from kai.service.metrics.series import Series
+from kai.service.programs.gpu_metrics import AuditorMetrics
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text()
 UNITS = {
@@ -58,7 +62,7 @@ def test_every_metric_has_a_row() -> None:
     found = [line for line in section(SHADOW).splitlines() if line.startswith("| `")]
     assert found == [each for each in rows_of("shadow", kais=False) if each not in ours]
     shown = re.findall(r"^\| `(\w+)` \| (?:gauge|counter|histogram) ", PAGE, re.MULTILINE)
-    every = [*Metrics(roles=(*ROLES, "shadow")), *AdmissionMetrics()]
+    every = [*Metrics(roles=(*ROLES, "shadow")), *AdmissionMetrics(), *AuditorMetrics()]
     assert sorted(shown) == sorted(each.name for each in every)
 
 
@@ -99,7 +103,7 @@ def test_metrics_of_kais_dashboards_exist_or_are_listed_as_missing() -> None:
 
 
 def test_alerts_use_existing_metrics() -> None:
-    every = [*Metrics(), *AdmissionMetrics()]
+    every = [*Metrics(), *AdmissionMetrics(), *AuditorMetrics()]
     samples = {each.name for each in every}
     samples |= {
         each.name + end
@@ -112,7 +116,15 @@ def test_alerts_use_existing_metrics() -> None:
     assert used <= samples
 
 
-def test_every_metric_of_the_webhooks_has_a_row() -> None:
-    found = section("Metrics of the webhooks").splitlines()
-    rows = [line for line in found if line.startswith("| `")]
-    assert rows == [row(each) for each in AdmissionMetrics()]
+@pytest.mark.parametrize(
+    ("heading", "families"),
+    [
+        ("Metrics of the webhooks", AdmissionMetrics()),
+        ("Metrics of the GPU auditor", AuditorMetrics()),
+    ],
+)
+def test_every_metric_of_another_program_has_a_row(
+    heading: str, families: Iterable[Series]
+) -> None:
+    rows = [line for line in section(heading).splitlines() if line.startswith("| `")]
+    assert rows == [row(each) for each in families]

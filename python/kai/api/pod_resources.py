@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 
 class Share(NamedTuple):
-    """Devices of a resource, or bytes of memory, of a container. `nodes`: the NUMA nodes."""
+    """Devices of a resource, or bytes of memory, of a container. `nodes`: the NUMA nodes.
+    `devices`: the names that the device plugin has given them."""
 
     resource: str
     amount: int
     nodes: tuple[int, ...]
+    devices: tuple[str, ...] = ()
 
 
 class PodResources(NamedTuple):

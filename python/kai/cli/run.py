@@ -39,6 +39,7 @@ Examples:
 More programs, which are not roles and have their own options:
   kai run admission --help               reviews new objects (webhooks)
   kai run chart-hook --help              runs in the hooks of the Helm chart
+  kai run gpu-auditor --help             finds overuse of a node's GPUs
   kai run numa-exporter --help           writes NUMA placements on a node's pods
   kai run reservation --help             runs in the pods that hold a shared GPU
 
@@ -62,6 +63,7 @@ def pairs(_: click.Context, option: click.Parameter, text: str | None) -> dict[s
 PROGRAMS = {
     "admission": "admission",
     "chart-hook": "chart_hook",
+    "gpu-auditor": "gpu_auditor",
     "guard-files": "guard_files",
     "numa-exporter": "numa_exporter",
     "reservation": "reservation",

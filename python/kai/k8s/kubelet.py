@@ -116,7 +116,8 @@ def _pod_resources(pod: Any) -> PodResources:
     shares, cpus = [], []
     for container in pod.containers:
         for each in container.devices:
-            shares.append(Share(each.resource_name, len(each.device_ids), _nodes(each)))
+            names = tuple(each.device_ids)
+            shares.append(Share(each.resource_name, len(names), _nodes(each), names))
         for each in container.memory:
             shares.append(Share(each.memory_type, each.size, _nodes(each)))
         cpus += container.cpu_ids

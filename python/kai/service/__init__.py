@@ -13,12 +13,15 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from kai.api.gpu_use import Measurement
+    from kai.controllers.gpu_audit import PodUse
     from kai.controllers.planning.lines import LogLevel
     from kai.k8s.client import Client
     from kai.service.admission import AdmissionOptions
     from kai.service.admission.beside import Running
     from kai.service.log import Log
     from kai.service.options import Options, RunOptions
+    from kai.service.programs.gpu_auditor import AuditorOptions, Measure
     from kai.service.programs.numa_exporter import ExporterOptions
 
 
@@ -103,6 +106,57 @@ def export_numa(
                 await Exporter(client, options, log).run(stop)
 
     run_until_signal(work, log)
+
+
+def audit_gpus(
+    options: AuditorOptions,
+    measure: Measure,
+    *,
+    kubeconfig: str | os.PathLike[str] | None = None,
+    context: str | None = None,
+    log: Log | None = None,
+) -> None:
+    """Runs the GPU auditor until SIGTERM or SIGINT, in the main thread.
+
+    Raises UnreachableError, RefusedError and InvalidInputError for a server that cannot be used.
+    """
+    from kai.service.log import Log
+    from kai.service.programs.gpu_auditor import Auditor
+    from kai.service.signals import run_until_signal
+
+    log = log or Log()
+
+    async def work(stop: asyncio.Event) -> None:
+        client = await _connected(kubeconfig, context, stop)
+        if client is not None:
+            async with client:
+                await Auditor(client, options, measure, log).run(stop)
+
+    run_until_signal(work, log)
+
+
+def gpu_uses(
+    options: AuditorOptions,
+    measurement: Measurement,
+    *,
+    kubeconfig: str | os.PathLike[str] | None = None,
+    context: str | None = None,
+) -> tuple[tuple[PodUse, ...], list[str]]:
+    """What the pods of a node use of its GPUs, as the GPU auditor finds it, and a sentence for each
+    thing that could not be read.
+
+    Raises UnreachableError, RefusedError and InvalidInputError for a server that cannot be used.
+    """
+    import asyncio
+
+    from kai.k8s.client import Client
+    from kai.service.programs.gpu_auditor import uses_on
+
+    async def read() -> tuple[tuple[PodUse, ...], list[str]]:
+        async with await Client.connect(kubeconfig, context) as client:
+            return await uses_on(client, options, measurement)
+
+    return asyncio.run(read())
 
 
 def review_objects(

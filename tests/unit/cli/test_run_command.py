@@ -7,8 +7,10 @@ import pytest
 
 import kai.service
 import kai.service.programs.reservation
+from kai.controllers.gpu_audit import AuditRules
 from kai.runtime import nvml
 from kai.service.options import Options
+from kai.service.programs.gpu_auditor import AuditorOptions
 from kai.service.programs.numa_exporter import ExporterOptions
 from kai.service.programs.reservation import PodName, fake_device
 
@@ -47,6 +49,46 @@ def test_the_numa_exporter_has_options_of_its_own(
     ]
     done = run("run", "numa-exporter", "--help")
     assert "kai run numa-exporter [OPTIONS]" in done.out
+
+
+def test_the_gpu_auditor_has_options_of_its_own(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("grpc", reason="needs the extra numa")
+    seen: list[tuple[AuditorOptions, Any]] = []
+
+    def keep(options: AuditorOptions, measure: Any, **_: Any) -> None:
+        seen.append((options, measure.keywords))
+
+    monkeypatch.setattr(kai.service, "audit_gpus", keep)
+    assert run("run", "gpu-auditor", "--node-name", "n1").status == 0
+    more = (
+        *("--interval", "1m", "--tolerance", "1Gi", "--ignored-namespaces", "gpu-operator, mps"),
+        *("--pods-folder=", "--podresources-socket", "/run/k.sock", "--listen-address", ":8080"),
+        *("--resource-reservation-namespace", "holders", "--metrics-namespace", "gpus"),
+    )
+    assert run("run", "gpu-auditor", "--node-name", "n1", *more).status == 0
+    rules = AuditRules(tolerance=1 << 30, ignored=frozenset({"gpu-operator", "mps"}), node="n1")
+    assert seen == [
+        (AuditorOptions("n1", rules=AuditRules(node="n1")), {"pods": "/var/lib/kubelet/pods"}),
+        (
+            AuditorOptions("n1", 60.0, rules, "/run/k.sock", "holders", ":8080", "gpus"),
+            {"pods": ""},
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["gpu-auditor"], "--node-name is missing"),
+        (["gpu-auditor", "--node-name", "n", "--tolerance", "much"], "--tolerance"),
+        (["gpu-auditor", "--node-name", "n", "--tolerance", "-1"], "-1 is negative"),
+        (["all", "gpu-auditor"], "gpu-auditor is not a role: run it alone"),
+    ],
+)
+def test_options_that_the_gpu_auditor_refuses(run: Run, arguments: list[str], why: str) -> None:
+    done = run("run", *arguments)
+    assert (done.status, done.out) == (2, "")
+    assert why in done.err
 
 
 def test_a_mistyped_role_gets_a_suggestion(run: Run) -> None:

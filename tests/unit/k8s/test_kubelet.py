@@ -36,9 +36,9 @@ async def test_resources_of_containers_are_read(kubelet: FakeKubelet) -> None:
     a, b = await list_pod_resources(kubelet.socket)
     assert a.pod == "team/a"
     assert list(a.shares) == [
-        Share("nvidia.com/gpu", 2, (0,)),
+        Share("nvidia.com/gpu", 2, (0,), ("a", "b")),
         Share("memory", 1 << 40, (0,)),
-        Share("example.com/nic", 1, (0, 1)),
+        Share("example.com/nic", 1, (0, 1), ("x",)),
         Share("hugepages-2Mi", 0, (1,)),
     ]
     assert list(a.cpus) == [4, 5]
