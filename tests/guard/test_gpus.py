@@ -89,7 +89,7 @@ def test_a_container_without_the_guard(tmp_path: Path) -> None:
 def test_a_damaged_file_is_said_to_be(machine: Machine) -> None:
     machine.run("import driver as cu; cu.start()", limit="0.5")
     path = machine.folder / "region"
-    assert "0     0        0          0" in kai(str(path))
+    assert "0 B   0 B        0          0" in kai(str(path))
     content = bytearray(path.read_bytes())
     content[8 * (4 + 6)] ^= 1  # the limit of the first device
     path.write_bytes(content)

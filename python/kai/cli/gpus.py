@@ -1,4 +1,4 @@
-"""``kai gpus``: the shares of GPUs that the guard holds, and who uses them."""
+"""``kai gpus``: the shares of GPUs, and who uses them: in a container, or on a node."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kai.api import keys
+from kai.cli.connecting import cluster_options
 from kai.cli.output import Answer, Answers, output_options
 from kai.errors import InvalidInputError
 
@@ -28,34 +29,56 @@ _COLUMNS = (
     epilog="""\b
 Examples:
   kai gpus                                  in a container with a guarded share
-  kai gpus /run/kai/pods/*/region           on a node, for several pods
+  kai gpus --node n1                        on the node n1, for all its pods
+  kai gpus FILE                             the file of one pod
   kai gpus --json | jq '.devices[].refusals'
 \b
 Two processes that share half of a GPU:
-  device                 share  in use      peak  refused  processes
+  device                  share    in use    peak  refused  processes
   GPU-8216274a (80 GiB)  40 GiB  31.2 GiB  40 GiB       12          2
 \b
-    pid  process   in use      peak
-     17  python    30.7 GiB  39.5 GiB
-     93  python   512 MiB   512 MiB
+  pid  process    in use      peak
+   17  python   30.7 GiB  39.5 GiB
+   93  python    512 MiB   512 MiB
 """,
 )
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--node",
+    metavar="NAME",
+    help="Show all pods of this machine, the node NAME, as NVML measures them.",
+)
+@cluster_options
 @output_options
-def command(files: tuple[Path, ...], form: str) -> None:
-    """Show the memory of each guarded share: limit, use, peak, refused requests.
+def command(
+    files: tuple[Path, ...],
+    node: str | None,
+    kubeconfig: str | None,
+    context: str | None,
+    form: str,
+) -> None:
+    """Show the memory of each share of a GPU: limit, use, peak, refused requests.
 
     The guard (libkaiguard.so) keeps a pod to its share of a GPU's memory. It counts
     in a file of the pod; FILE is that file, else KAI_GUARD_REGION of this container.
+
+    With --node it measures all processes on the GPUs of the node that it runs on,
+    guarded or not. It needs the node's processes and files, as the pods of `kai run
+    gpu-auditor` have them, and reads the pods from the API server.
     """
     from kai.runtime.guarded import NotGuarded, guarded
 
+    if node is not None:
+        if files:
+            raise click.UsageError("--node and FILE exclude each other")
+        _show_node(node, kubeconfig, context, form)
+        return
     given = os.environ.get(keys.GUARD_REGION_ENV)
     paths = files or ((Path(given),) if given else ())
     if not paths:
         raise InvalidInputError(
-            f"the guard does not run here: {keys.GUARD_REGION_ENV} is not set; on a node, give the "
-            "files of pods"
+            f"the guard does not run here: {keys.GUARD_REGION_ENV} is not set; on a node, give "
+            "--node NAME"
         )
     answers = Answers(form)
     for path in paths:
@@ -64,6 +87,24 @@ def command(files: tuple[Path, ...], form: str) -> None:
         except NotGuarded as error:
             raise InvalidInputError(str(error)) from None
         answers.write(_answer(path, devices))
+
+
+def _show_node(node: str, kubeconfig: str | None, context: str | None, form: str) -> None:
+    from kai.api.extras import need_cluster_extra
+    from kai.cli.gpus_of_node import answer_of
+    from kai.k8s.kubelet import need_numa_extra
+    from kai.runtime.measuring import measure
+    from kai.service import gpu_uses
+
+    need_cluster_extra()
+    need_numa_extra()
+    from kai.service.programs.gpu_auditor import AuditorOptions
+
+    measurement = measure()
+    uses, problems = gpu_uses(
+        AuditorOptions(node), measurement, kubeconfig=kubeconfig, context=context
+    )
+    Answers(form).write(answer_of(node, measurement, uses, problems))
 
 
 def _answer(path: Path, devices: tuple[GuardedDevice, ...]) -> Answer:
@@ -112,18 +153,18 @@ def _answer(path: Path, devices: tuple[GuardedDevice, ...]) -> Answer:
 
 
 def _tables(devices: tuple[GuardedDevice, ...]) -> Iterator[Table]:
-    from kai.engine.text import Table, number
+    from kai.engine.text import Table, number, size
 
     if devices:
         yield Table(
-            "",
+            "Shares",
             ("device", "share", "in use", "peak", "refused", "processes"),
             [
                 (
-                    f"{each.uuid[:12]} ({_size(each.total)})",
-                    "no limit" if each.limit is None else _size(each.limit),
-                    _size(each.used),
-                    _size(each.peak),
+                    f"{each.uuid[:12]} ({size(each.total)})",
+                    "no limit" if each.limit is None else size(each.limit),
+                    size(each.used),
+                    size(each.peak),
                     number(each.refusals),
                     str(len(each.processes)),
                 )
@@ -137,21 +178,13 @@ def _tables(devices: tuple[GuardedDevice, ...]) -> Iterator[Table]:
                 each.uuid,
                 ("pid", "process", "in use", "peak"),
                 [
-                    (str(process.pid), process.name, _size(process.used), _size(process.peak))
+                    (
+                        str(process.pid),
+                        process.name,
+                        size(process.used),
+                        size(process.peak),
+                    )
                     for process in sorted(each.processes, key=lambda one: (-one.used, one.pid))
                 ],
                 right=frozenset({0, 2, 3}),
             )
-
-
-def _size(size: int) -> str:
-    """
-    >>> [_size(each) for each in (0, 700, 500 << 20, 3 << 29)]
-    ['0', '700 bytes', '500 MiB', '1.5 GiB']
-    """
-    if size == 0:
-        return "0"
-    for unit, least in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if size >= least:
-            return f"{size / least:.1f}".removesuffix(".0") + f" {unit}"
-    return f"{size} bytes"
