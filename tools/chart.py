@@ -55,6 +55,10 @@ def objects() -> dict[str, list[dict[str, Any]]]:
         *access.objects(running.NUMA_EXPORTER, name_of(running.NUMA_EXPORTER), NAMESPACE),
         running.numa_exporter(name_of(running.NUMA_EXPORTER), NAMESPACE, IMAGE),
     ]
+    made[running.GPU_AUDITOR] = [
+        *access.objects(running.GPU_AUDITOR, name_of(running.GPU_AUDITOR), NAMESPACE),
+        running.gpu_auditor(name_of(running.GPU_AUDITOR), NAMESPACE, IMAGE),
+    ]
     webhooks = name_of(admission.ADMISSION)
     made[admission.ADMISSION] = [
         *access.objects(admission.ADMISSION, webhooks, NAMESPACE),

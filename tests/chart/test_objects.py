@@ -31,12 +31,13 @@ def by_key(objects: list[Object]) -> dict[tuple[str, str, str], Object]:
         ({}, {}),
         ({"topology": "split"}, SPLIT),
         ({"numaPlacementExporter": {"enabled": True}}, {"numa_exporter": True}),
+        ({"gpuAuditor": {"enabled": True}}, {"gpu_auditor": True}),
         (
             {"scheduler": {"placementStrategy": "spread", "plugins": {"numa": {}}}},
             {"numa_exporter": True},
         ),
     ],
-    ids=["together", "split", "exporter", "configuration"],
+    ids=["together", "split", "exporter", "auditor", "configuration"],
 )
 def test_the_objects_equal_those_of_kai_install(
     chart: Chart, values: dict[str, Any], options: dict[str, Any]

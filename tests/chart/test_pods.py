@@ -65,11 +65,14 @@ def test_reservation_pods_satisfy_the_restricted_standard(
 
 
 def test_openshift_chooses_the_users(chart: Chart) -> None:
-    made = chart.render({"openshift": True, "numaPlacementExporter": {"enabled": True}})
+    daemons = {"numaPlacementExporter": {"enabled": True}, "gpuAuditor": {"enabled": True}}
+    made = chart.render({"openshift": True, **daemons})
     for each in made.objects:
         if each["kind"] in ("Deployment", "Job"):
             assert "runAsUser" not in json.dumps(each)
-    assert made.container("DaemonSet", "kai-numa-exporter")["securityContext"]["runAsUser"] == 0
+    for name in ("kai-numa-exporter", "kai-gpu-auditor"):
+        assert made.container("DaemonSet", name)["securityContext"]["runAsUser"] == 0
+        assert made.one("RoleBinding", f"{name}-privileged")["subjects"][0]["name"] == name
 
 
 def test_global_values_reach_each_pod_of_a_deployment_and_a_hook(chart: Chart) -> None:
@@ -107,6 +110,48 @@ def test_the_exporter_has_nodes_of_its_own(chart: Chart) -> None:
     )
     spec = made.one("DaemonSet", "kai-numa-exporter")["spec"]["template"]["spec"]
     assert spec["nodeSelector"] == {"feature.node.kubernetes.io/memory-numa": "true"}
+
+
+def auditor_of(chart: Chart, **values: Any) -> dict[str, Any]:
+    made = chart.render({"gpuAuditor": {"enabled": True, **values}})
+    spec: dict[str, Any] = made.one("DaemonSet", "kai-gpu-auditor")["spec"]["template"]["spec"]
+    return spec
+
+
+def test_the_auditor_is_off_by_default(chart: Chart) -> None:
+    assert chart.render().of_kind("DaemonSet") == []
+
+
+def test_the_auditor_looks_at_all_gpus_and_processes_of_its_node(chart: Chart) -> None:
+    spec = auditor_of(chart)
+    assert spec["hostPID"] is True
+    assert "hostNetwork" not in spec
+    assert spec["runtimeClassName"] == "nvidia"
+    assert spec["nodeSelector"] == {"nvidia.com/gpu.present": "true"}
+    [container] = spec["containers"]
+    variables = {each["name"]: each.get("value") for each in container["env"]}
+    assert variables["NVIDIA_VISIBLE_DEVICES"] == "all"
+    assert "nvidia.com/gpu" not in json.dumps(container["resources"])
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert all(each["readOnly"] for each in container["volumeMounts"])
+
+
+def test_the_folders_of_the_node_are_values_and_that_of_pods_may_be_left_out(chart: Chart) -> None:
+    spec = auditor_of(chart, podsHostPath="/run/pods", podResourcesHostPath="/run/res")
+    folders = {each["name"]: each["hostPath"]["path"] for each in spec["volumes"]}
+    assert folders == {"pods": "/run/pods", "pod-resources": "/run/res"}
+    [container] = spec["containers"]
+    mounted = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    assert mounted == {
+        "pods": "/var/lib/kubelet/pods",
+        "pod-resources": "/var/lib/kubelet/pod-resources",
+    }
+    spec = auditor_of(chart, podsHostPath="", runtimeClassName="")
+    assert [each["name"] for each in spec["volumes"]] == ["pod-resources"]
+    [container] = spec["containers"]
+    assert [each["name"] for each in container["volumeMounts"]] == ["pod-resources"]
+    assert container["args"][-1] == "--pods-folder="
+    assert "runtimeClassName" not in spec
 
 
 def test_affinity_of_a_program_precedes_the_global_one_field_by_field(chart: Chart) -> None:

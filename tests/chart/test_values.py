@@ -130,6 +130,7 @@ def test_the_notes_are_short_without_values(chart: Chart) -> None:
 EVERYTHING: Mapping[str, Any] = nested(
     {
         "numaPlacementExporter.enabled": True,
+        "gpuAuditor.enabled": True,
         "openshift": True,
         "networkPolicy.enabled": True,
         "prometheus.enabled": True,

@@ -26,7 +26,8 @@ def installed(cluster: Cluster) -> Iterator[Cluster]:
     crds = manifests.to_yaml(manifests.crds())
     cluster.kubectl("apply", "--server-side", "-f", "-", stdin=crds)
     for separate in (False, True, False):
-        text = manifests.to_yaml(manifests.everything(separate=separate, numa_exporter=True))
+        daemons = {"numa_exporter": True, "gpu_auditor": True}
+        text = manifests.to_yaml(manifests.everything(separate=separate, **daemons))
         cluster.kubectl("apply", "--server-side", "-f", "-", stdin=text)
     yield cluster
     for kind in ("daemonsets", "deployments", "pods"):

@@ -66,11 +66,16 @@ def test_each_text_is_a_sentence() -> None:
 
 
 def test_the_options_exist() -> None:
-    from kai.cli import admission, numa_exporter, run
+    from kai.cli import admission, gpu_auditor, numa_exporter, run
 
     options = {
         name.removeprefix("--")
-        for command in (run.command, admission.command, numa_exporter.command)
+        for command in (
+            run.command,
+            admission.command,
+            gpu_auditor.command,
+            numa_exporter.command,
+        )
         for parameter in command.params
         for name in parameter.opts
     }

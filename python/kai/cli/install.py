@@ -20,6 +20,7 @@ Examples:
   kai install --config packing.yaml      with a scheduler configuration
   kai install --policies objects         no webhooks; the API server checks
   kai install --numa-exporter            with the exporter of NUMA placements
+  kai install --gpu-auditor              finds pods that use more than their share
   kai install --json | jq '.items[].kind'
   kai install --reader | kubectl apply -f -      for kai plan --live and others
 \b
@@ -34,6 +35,7 @@ cluster: kai run all
 @flag("--separate", help="One Deployment and its RBAC rights for each role.")
 @flag("--without-programs", help="No Deployments: start the roles yourself with kai run.")
 @flag("--numa-exporter", help="Add a DaemonSet of kai run numa-exporter and its rights.")
+@flag("--gpu-auditor", help="Add a DaemonSet of kai run gpu-auditor and its rights.")
 @with_default(
     "--policies",
     type=click.Choice(["webhooks", "objects"]),
@@ -50,6 +52,7 @@ def command(
     separate: bool,
     without_programs: bool,
     numa_exporter: bool,
+    gpu_auditor: bool,
     policies: str,
     config: str | None,
     as_json: bool,
@@ -73,7 +76,8 @@ def command(
     from kai.install import manifests
 
     named = (namespace is not None, image is not None, config is not None)
-    others = any((*named, separate, without_programs, numa_exporter, policies == "objects"))
+    added = {"--numa-exporter": numa_exporter, "--gpu-auditor": gpu_auditor}
+    others = any((*named, *added.values(), separate, without_programs, policies == "objects"))
     if crds_only and (others or reader):
         raise click.UsageError(
             "--crds-only allows no other option than --json: CRDs are cluster-wide"
@@ -86,8 +90,8 @@ def command(
         return _print_reader(as_json=as_json)
     if without_programs and image is not None:
         raise click.UsageError("--image and --without-programs exclude each other")
-    if without_programs and numa_exporter:
-        raise click.UsageError("--numa-exporter and --without-programs exclude each other")
+    for option in (name for name, is_given in added.items() if is_given and without_programs):
+        raise click.UsageError(f"{option} and --without-programs exclude each other")
     if without_programs and config is not None:
         raise click.UsageError("--config and --without-programs exclude each other")
     if namespace is not None:
@@ -103,6 +107,7 @@ def command(
             separate=separate,
             programs=not without_programs,
             numa_exporter=numa_exporter,
+            gpu_auditor=gpu_auditor,
             config="" if config is None else _config(config),
             webhooks=policies == "webhooks",
         )

@@ -214,6 +214,8 @@ PROGRAMS: Mapping[str, tuple[Rule, ...]] = {
         Rule(SCHEDULING_GROUP, "queues", _SEE),
         Rule(SCHEDULING_GROUP, "podgroups", _SEE),
     ),
+    # list: the shares of the pods of its node; patch: the count of an event.
+    "gpu-auditor": (Rule("", "pods", ("list",)), _EVENTS),
     # list: to repair annotations that others have changed.
     "numa-exporter": (Rule("", "pods", ("list",)), Rule("", "pods/status", ("patch",))),
 }

@@ -64,6 +64,7 @@ def everything(
     separate: bool = False,
     programs: bool = True,
     numa_exporter: bool = False,
+    gpu_auditor: bool = False,
     config: str = "",
     webhooks: bool = True,
     names: Mapping[str, str] = _NO_NAMES,
@@ -72,7 +73,8 @@ def everything(
     `programs`, Deployments with their disruption budgets.
 
     `separate`: a Deployment and a service account for each role, instead of one for all roles.
-    `image`: "" means the image of this version. `numa_exporter`: adds its DaemonSet and rights.
+    `image`: "" means the image of this version. `numa_exporter`, `gpu_auditor`: add its DaemonSet
+    and rights.
     `config`: a scheduler configuration as YAML, for the roles that plan. `webhooks`: the program of
     the webhooks; without it, policies of the API server check new objects. `names`: of Deployments
     and service accounts by role; the others have those of `account_of`.
@@ -106,6 +108,10 @@ def everything(
         name = account_of(running.NUMA_EXPORTER)
         made += access.objects(running.NUMA_EXPORTER, name, namespace)
         made.append(running.numa_exporter(name, namespace, image))
+    if programs and gpu_auditor:
+        name = account_of(running.GPU_AUDITOR)
+        made += access.objects(running.GPU_AUDITOR, name, namespace)
+        made.append(running.gpu_auditor(name, namespace, image))
     return made
 
 

@@ -224,6 +224,62 @@ def numa_exporter(name: str, namespace: str, image: str) -> dict[str, Any]:
     return _workload("DaemonSet", name, namespace, labels, spec)
 
 
+GPU_AUDITOR = "gpu-auditor"
+_PODS = "/var/lib/kubelet/pods"
+_NVIDIA = "nvidia"
+
+
+def gpu_auditor(name: str, namespace: str, image: str) -> dict[str, Any]:
+    """`kai run gpu-auditor` on each node with GPUs, as root in the process namespace of the node.
+
+    The container gets all GPUs by the variables that NVIDIA's runtime reads: it only looks at them,
+    so it requests none. A volume of a pod that starts later is visible in the mounted folder, too.
+    """
+    labels = {"app.kubernetes.io/name": "kai-sched", "app.kubernetes.io/component": GPU_AUDITOR}
+    mounts = {"pod-resources": _POD_RESOURCES, "pods": _PODS}
+    program = container(
+        image,
+        *("run", GPU_AUDITOR),
+        *("--node-name", "$(NODE_NAME)"),
+        *("--listen-address", f":{PORT}"),
+        *("--podresources-socket", f"{_POD_RESOURCES}/kubelet.sock"),
+        *("--pods-folder", _PODS),
+        resources={
+            "requests": {"cpu": "50m", "memory": "96Mi"},
+            "limits": {"cpu": "500m", "memory": "256Mi"},
+        },
+    )
+    program["env"] = [
+        from_field("NODE_NAME", "spec.nodeName"),
+        {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
+        {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "utility"},
+    ]
+    program["securityContext"]["runAsUser"] = 0
+    program["volumeMounts"] = [
+        {"name": "pod-resources", "mountPath": _POD_RESOURCES, "readOnly": True},
+        {
+            "name": "pods",
+            "mountPath": _PODS,
+            "readOnly": True,
+            "mountPropagation": "HostToContainer",
+        },
+    ]
+    spec = {
+        "serviceAccountName": name,
+        "hostPID": True,
+        "runtimeClassName": _NVIDIA,
+        "nodeSelector": {"nvidia.com/gpu.present": "true"},
+        "tolerations": [{"operator": "Exists"}],  # nodes with GPUs often have taints
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+        "terminationGracePeriodSeconds": 5,
+        "containers": [program],
+        "volumes": [
+            {"name": each, "hostPath": {"path": folder}} for each, folder in mounts.items()
+        ],
+    }
+    return _workload("DaemonSet", name, namespace, labels, spec)
+
+
 def flow_schemas(accounts: Sequence[str], namespace: str) -> list[dict[str, Any]]:
     """FlowSchemas that give our requests the priority levels of Kubernetes' own controllers.
 

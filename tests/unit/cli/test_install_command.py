@@ -93,6 +93,23 @@ def test_the_numa_exporter_is_optional(run: Run) -> None:
     ]
 
 
+def test_the_gpu_auditor_is_optional(run: Run) -> None:
+    done = run("install", "--gpu-auditor", "--namespace", "gpu", "--json")
+    objects = json.loads(done.out)["items"]
+    [auditor] = [each for each in objects if each["kind"] == "DaemonSet"]
+    account = auditor["spec"]["template"]["spec"]["serviceAccountName"]
+    assert auditor["metadata"] == {**auditor["metadata"], "name": account, "namespace": "gpu"}
+    [rights] = [
+        each
+        for each in objects
+        if each["kind"] == "ClusterRole" and each["metadata"]["name"].endswith(f":{account}")
+    ]
+    assert rights["rules"] == [
+        {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
+    ]
+
+
 def test_the_role_that_reads_is_printed_alone_with_commands_to_bind_it(run: Run) -> None:
     done = run("install", "--reader")
     assert (done.status, done.err) == (0, "")
@@ -108,6 +125,8 @@ def test_the_role_that_reads_is_printed_alone_with_commands_to_bind_it(run: Run)
     [
         (["--crds-only", "--numa-exporter"], "--crds-only allows no other option than --json"),
         (["--without-programs", "--numa-exporter"], "--numa-exporter and --without-programs"),
+        (["--without-programs", "--gpu-auditor"], "--gpu-auditor and --without-programs"),
+        (["--crds-only", "--gpu-auditor"], "--crds-only allows no other option than --json"),
         (["--crds-only", "--without-programs"], "--crds-only allows no other option than --json"),
         (["--without-programs", "--image", "x"], "--image and --without-programs exclude"),
         (["--crds-only", "--image", "x"], "--crds-only allows no other option than --json"),

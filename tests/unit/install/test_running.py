@@ -1,6 +1,7 @@
 """The Deployment that `kai install` prints, and its command."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,9 @@ import kai.service
 from kai.cli import main
 from kai.install import access, running
 from kai.k8s.leases import new_identity
+from kai.runtime import measuring
 from kai.service.options import Options
+from kai.service.programs.gpu_auditor import AuditorOptions
 from kai.service.programs.numa_exporter import ExporterOptions
 
 
@@ -71,4 +74,35 @@ def test_the_command_of_the_numa_exporter_is_accepted_and_finds_what_is_mounted(
     assert options.socket == "/var/lib/kubelet/pod-resources/kubelet.sock"
     assert options.sysfs == "/host/sys"
     assert spec["nodeSelector"] == {"feature.node.kubernetes.io/memory-numa": "true"}
+    assert container["securityContext"]["runAsUser"] == 0
+
+
+def test_the_command_of_the_gpu_auditor_is_accepted_and_finds_what_is_mounted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("grpc", reason="needs the extra numa")
+    made = running.gpu_auditor("kai-gpu-auditor", "gpu", "registry/kai:1")
+    spec = made["spec"]["template"]["spec"]
+    [container] = spec["containers"]
+    arguments = [each.replace("$(NODE_NAME)", "n1") for each in container["args"]]
+    given: list[tuple[AuditorOptions, str]] = []
+
+    def keep(options: AuditorOptions, measure: Any, **_: Any) -> None:
+        given.append((options, measure.keywords["pods"]))
+
+    monkeypatch.setattr(kai.service, "audit_gpus", keep)
+    assert main(arguments) == 0
+    [(options, pods)] = given
+    assert (options.node, options.rules.node) == ("n1", "n1")
+    hosts = {each["name"]: each["hostPath"]["path"] for each in spec["volumes"]}
+    mounted = {each["mountPath"]: hosts[each["name"]] for each in container["volumeMounts"]}
+    assert mounted[pods] == measuring.PODS
+    folder, _, socket = options.socket.rpartition("/")
+    assert (mounted[folder], socket) == ("/var/lib/kubelet/pod-resources", "kubelet.sock")
+    # Volumes in memory are mounted after the auditor has started.
+    [of_pods] = [each for each in container["volumeMounts"] if each["mountPath"] == pods]
+    assert of_pods["mountPropagation"] == "HostToContainer"
+    [port] = container["ports"]
+    assert options.listen == f":{port['containerPort']}"
+    assert spec["hostPID"] is True
     assert container["securityContext"]["runAsUser"] == 0
