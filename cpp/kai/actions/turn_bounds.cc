@@ -167,12 +167,13 @@ TurnBounds::Fronts TurnBounds::FrontsOfSiblings() const {
   return fronts;
 }
 
-// True: `a` has its turn before `b`, which is younger, of one queue, in any order of comparators.
+// True: `a` has its turn before `b`, of one queue, in any order of comparators.
 bool TurnBounds::GoesBefore(PodGroupId a, PodGroupId b) const {
   const PodGroupColumns& groups = cycle_.cluster->pod_groups();
-  return groups.creation_rank[a] < groups.creation_rank[b] &&
-         groups.priority[a] >= groups.priority[b] &&
-         cycle_.order->ElasticStateOf(a) <= cycle_.order->ElasticStateOf(b);
+  const auto priority = groups.priority[a] <=> groups.priority[b];
+  const auto elastic = cycle_.order->ElasticStateOf(b) <=> cycle_.order->ElasticStateOf(a);
+  if (priority < 0 || elastic < 0) return false;
+  return priority > 0 || elastic > 0 || groups.creation_rank[a] < groups.creation_rank[b];
 }
 
 // True: in each scenario, the group is among those that wait for a turn. Evictions only make more
@@ -244,24 +245,46 @@ bool TurnBounds::ComesLast() const {
     const QueueStanding standing = StandingWith(own, front);
     if (IsSurelyBefore(bar, standing) && TakesPart(front)) bar = standing;
   }
+  QueueStanding last;  // of the victims' queues, at their worst
+  bool is_first = true;
   for (const auto& [queue, losers] : losers_) {
     const auto found = fronts.find(queue);
     const auto others =
         found == fronts.end() ? std::span<const PodGroupId>() : std::span(found->second);
-    if (!IsSurelyBefore(WorstOf(queue, losers, others), bar)) return false;
+    const QueueStanding worst = WorstOf(queue, losers, others);
+    if (!IsSurelyBefore(worst, bar)) return false;
+    if (is_first || IsSurelyBefore(last, worst)) last = worst;
+    is_first = false;
   }
-  // The heap of queues sifts a queue only when it is on top. So no queue may change sides of the
-  // bar while groups are pushed, which could leave a victim's queue below one that comes later.
-  return std::ranges::all_of(fronts, [&](const auto& each) {
-    const auto& [queue, its] = each;
-    const auto younger_first = [&](PodGroupId a, PodGroupId b) { return !GoesBefore(a, b); };
-    if (queues.IsLeaf(queue) && std::ranges::adjacent_find(its, younger_first) == its.end())
-      return true;
-    const bool is_before = IsSurelyBefore(StandingWith(queue, its.front()), bar);
-    return std::ranges::all_of(its, [&](PodGroupId next) {
-      return IsSurelyBefore(StandingWith(queue, next), bar) == is_before;
+  // The heap of queues sifts a queue only when it is on top. So some line between the queues of
+  // victims and the bar must be one that no queue crosses while groups are pushed: a crossing could
+  // leave a victim's queue below one that comes later. The own queue may cross it: on top it is
+  // sifted below every queue that comes before the bar.
+  const auto none_crosses = [&](const auto& is_before) {
+    return std::ranges::all_of(fronts, [&](const auto& each) {
+      const auto& [queue, its] = each;
+      if (queue == own) return true;
+      const std::vector<PodGroupId> firsts = queues.IsLeaf(queue) ? FirstsOf(its) : its;
+      const bool is_first_before = is_before(StandingWith(queue, firsts.front()));
+      return std::ranges::all_of(firsts, [&](PodGroupId next) {
+        return is_before(StandingWith(queue, next)) == is_first_before;
+      });
     });
-  });
+  };
+  return none_crosses([&](const QueueStanding& each) { return IsSurelyBefore(each, bar); }) ||
+         none_crosses([&](const QueueStanding& each) { return !IsSurelyBefore(last, each); });
+}
+
+// The groups that are first in their queue while all of them are pushed, the oldest first; all if
+// that depends on the order of comparators.
+std::vector<PodGroupId> TurnBounds::FirstsOf(const std::vector<PodGroupId>& pushed) const {
+  std::vector<PodGroupId> firsts = {pushed.front()};
+  for (const PodGroupId group : std::span(pushed).subspan(1)) {
+    if (GoesBefore(firsts.back(), group)) continue;
+    if (!GoesBefore(group, firsts.back())) return pushed;
+    firsts.push_back(group);
+  }
+  return firsts;
 }
 
 }  // namespace kai

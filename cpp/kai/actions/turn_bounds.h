@@ -61,6 +61,7 @@ class TurnBounds {
   bool ComesLast() const;
   Fronts FrontsOfSiblings() const;
   bool GoesBefore(PodGroupId a, PodGroupId b) const;
+  std::vector<PodGroupId> FirstsOf(const std::vector<PodGroupId>& pushed) const;
   bool TakesPart(PodGroupId waiting) const;
   QueueStanding StandingOf(QueueId queue, const QuotaCount& allocated,
                            const QuotaCount& request) const;

@@ -151,6 +151,39 @@ TEST(TurnBoundsTest, VictimsInAnotherDepartmentProveNothing) {
   EXPECT_FALSE(AllReturnFirst(Blocked(FullCluster({.parent_of_other = "department"}))));
 }
 
+// The heap of queues is right only at its top. A third queue may hide a victim's queue if it falls
+// back while its groups are added.
+ClusterMaker WithThird(const PodsSpec& first, const PodsSpec& urgent, double deserved_gpus) {
+  PodsSpec higher = urgent;
+  higher.priority = 70;
+  return Blocked(FullCluster()
+                     .Queue("third", {.deserved_gpus = deserved_gpus})
+                     .Pending("third/first", first)
+                     .Pending("third/urgent", higher));
+}
+
+TEST(TurnBoundsTest, AQueueThatFallsBackBehindTheGroupMayHideAVictimsQueue) {
+  const PodsSpec large = {.pods = 11, .gpus = 2, .min_member = 11};
+  EXPECT_TRUE(AllReturnFirst(WithThird({.gpus = 1}, {.gpus = 2}, 20))) << "before all victims";
+  EXPECT_FALSE(AllReturnFirst(WithThird({.gpus = 1}, large, 20)));
+  EXPECT_TRUE(AllReturnFirst(WithThird({.gpus = 1}, {.gpus = 2}, 1))) << "behind all victims";
+}
+
+TEST(TurnBoundsTest, GroupsBehindTheFirstOfAQueueDoNotMatter) {
+  const PodsSpec large = {.pods = 11, .gpus = 2, .min_member = 11};
+  EXPECT_TRUE(
+      AllReturnFirst(WithThird({.gpus = 1}, {.gpus = 1}, 20).Pending("third/large", large)));
+}
+
+TEST(TurnBoundsTest, TheQueueOfTheGroupMayFallBack) {
+  Bounds bounds(FullCluster()
+                    .Pending("own/small", {.gpus = 1})
+                    .Pending("own/urgent", {.gpus = 2, .priority = 70})
+                    .Pending("own/new", {.gpus = 1}));
+  EXPECT_TRUE(bounds.AllReturnFirst());
+  EXPECT_GE(bounds.Scenarios(true), 20) << "which all fail";
+}
+
 TEST(TurnBoundsTest, ASearchEndsAfterAFewScenarios) {
   Bounds bounds(Blocked(FullCluster()));
   EXPECT_GE(bounds.Scenarios(true), 2 * 20 - 1);
