@@ -101,11 +101,9 @@ bool VictimSearch::PlaceWhole(PodGroupId group) {
   const Statement::Checkpoint start = cycle_.statement->Mark();
   if (!cycle_.placer->Place(group, GroupPlacer::Mode::kSimulate, cycle_.statement).placed)
     return false;
-  // A pod that moves could not start again if pods that its gang needs are leaving. KAI counts
-  // these.
-  if (!cycle_.switches->on(Switch::kWholeGangs) ||
-      cycle_.order->CountOf(group, PodStatus::kReleasing) == 0)
-    return true;
+  // A pod that moves could not start again if its gang lacks pods, or if pods that it needs are
+  // leaving. KAI counts these.
+  if (!cycle_.switches->on(Switch::kWholeGangs)) return true;
   const Cluster& cluster = *cycle_.cluster;
   const bool is_whole =
       std::ranges::all_of(cycle_.statement->ChangesSince(start), [&](const Change& change) {
