@@ -107,8 +107,8 @@ CUresult Keepers::Destroy(Keeper* keeper) {
 }
 
 void Keepers::DestroyEmpty() {
-  for (int i = count - 1; i >= 0; --i) {  // Drop moves the last one
-    Keeper* keeper = &table[i];
+  for (int i = count; i > 0; --i) {  // Drop moves the last one
+    Keeper* keeper = &table[i - 1];
     if (!keeper->is_left) continue;
     Call(real::cuMemPoolTrimTo, keeper->pool, size_t{0});
     Look(keeper);

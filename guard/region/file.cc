@@ -52,9 +52,10 @@ void OnBusError(int signal, siginfo_t* info, void* context) {
   if (start != 0 && at >= start && at < start + bytes) {
     was_lost.store(true, std::memory_order_relaxed);
     // Zeros are no valid numbers, so that all requests are refused from now on.
-    mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE,
-         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    return;
+    if (mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED) {
+      return;
+    }
   }
   if ((earlier.sa_flags & SA_SIGINFO) != 0 && earlier.sa_sigaction != nullptr) {
     earlier.sa_sigaction(signal, info, context);

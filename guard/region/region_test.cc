@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -277,6 +278,25 @@ TEST_F(RegionTest, AFileThatIsShortenedLaterRefusesAndDoesNotCrash) {
     std::filesystem::resize_file(path_, 0);
     return works && !region.Reserve(row, 10);
   }));
+}
+
+TEST_F(RegionTest, AShortenedFileEndsAProcessThatCannotHaveZerosInItsPlace) {
+  const pid_t child = fork();
+  if (child == 0) {
+    Region region;
+    const int row = Join(&region);
+    std::filesystem::resize_file(path_, 0);
+    const rlimit almost_nothing = {4096, 4096};
+    setrlimit(RLIMIT_DATA, &almost_nothing);
+    alarm(5);
+    static_cast<void>(region.Reserve(row, 10));
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_NE(status, 0) << "the memory could be mapped";
+  EXPECT_FALSE(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+      << "the same instruction fails for ever";
 }
 
 TEST_F(RegionTest, AShortenedFileIsNoticedOnTheStackThatAThreadHasForSignals) {
