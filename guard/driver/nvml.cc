@@ -1,6 +1,7 @@
 #include "guard/driver/nvml.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include "guard/driver/elf.h"
 
@@ -8,6 +9,8 @@ namespace kai::guard {
 namespace {
 
 constexpr const char* kLibrary = "libnvidia-ml.so";
+constexpr unsigned int kMostListed = 256;
+constexpr unsigned long long kNotAvailable = ~0ULL;  // NVML_VALUE_NOT_AVAILABLE, of another type
 
 bool Load() {
   if (AddressOf(kLibrary, "nvmlInit_v2") != nullptr) return true;
@@ -25,13 +28,11 @@ Function* Real(const char* name) {
 
 void* RealNvml(const char* name) { return AddressOf(kLibrary, name); }
 
-bool MemoryOfDevice(const CUuuid& device, nvmlMemory_t* memory) {
-  if (!Load()) return false;
+NvmlDevice::NvmlDevice(const CUuuid& device) {
+  if (!Load()) return;
   auto* init = Real<decltype(nvmlInit_v2)>("nvmlInit_v2");
   auto* find = Real<decltype(nvmlDeviceGetHandleByUUID)>("nvmlDeviceGetHandleByUUID");
-  auto* ask = Real<decltype(nvmlDeviceGetMemoryInfo)>("nvmlDeviceGetMemoryInfo");
-  if (init == nullptr || find == nullptr || ask == nullptr || init() != NVML_SUCCESS) return false;
-  nvmlDevice_t handle = nullptr;
+  if (init == nullptr || find == nullptr || init() != NVML_SUCCESS) return;
   constexpr const char* kPrefixes[] = {"GPU-", "MIG-"};
   for (const char* prefix : kPrefixes) {
     char text[48];
@@ -44,9 +45,30 @@ bool MemoryOfDevice(const CUuuid& device, nvmlMemory_t* memory) {
       text[size++] = "0123456789abcdef"[byte & 15];
     }
     text[size] = '\0';
-    if (find(text, &handle) == NVML_SUCCESS) return ask(handle, memory) == NVML_SUCCESS;
+    if (find(text, &handle_) == NVML_SUCCESS) return;
   }
-  return false;
+  handle_ = nullptr;
+}
+
+uint64_t NvmlDevice::UsedOnMachine() const {
+  auto* ask = Real<decltype(nvmlDeviceGetMemoryInfo)>("nvmlDeviceGetMemoryInfo");
+  nvmlMemory_t memory = {};
+  if (handle_ == nullptr || ask == nullptr || ask(handle_, &memory) != NVML_SUCCESS) return 0;
+  return memory.used;
+}
+
+uint64_t NvmlDevice::UsedByProcess() const {
+  auto* ask = Real<decltype(nvmlDeviceGetComputeRunningProcesses_v3)>(
+      "nvmlDeviceGetComputeRunningProcesses_v3");
+  nvmlProcessInfo_t found[kMostListed];
+  unsigned int count = kMostListed;
+  if (handle_ == nullptr || ask == nullptr || ask(handle_, &count, found) != NVML_SUCCESS) return 0;
+  for (unsigned int i = 0; i < count; ++i) {
+    const bool is_known = found[i].usedGpuMemory != kNotAvailable;
+    if (found[i].pid == static_cast<unsigned int>(getpid()) && is_known)
+      return found[i].usedGpuMemory;
+  }
+  return 0;
 }
 
 }  // namespace kai::guard

@@ -1,12 +1,15 @@
 // The functions of NVML that the guard calls or has in their place.
 //
-//   nvmlMemory_t memory;
-//   if (!MemoryOfDevice(uuid, &memory)) return false;
+//   const NvmlDevice device(uuid);
+//   if (!device.is_found()) return MadeKnown(place, kUsual, call);
+//   const uint64_t before = device.UsedByProcess();
 //
-// Invariants: RealNvml loads nothing. Cost: the first MemoryOfDevice loads and initialises NVML,
-// about 20 ms. Threads: any.
+// Invariants: RealNvml loads nothing. Cost: the first NvmlDevice loads and initialises NVML, about
+// 20 ms. Threads: any.
 #ifndef KAI_GUARD_DRIVER_NVML_H_
 #define KAI_GUARD_DRIVER_NVML_H_
+
+#include <cstdint>
 
 #include "guard/driver/cuda.h"
 
@@ -15,8 +18,19 @@ namespace kai::guard {
 // The real function of this name; null if NVML is not loaded.
 void* RealNvml(const char* name);
 
-// What the whole machine uses of the device. False: there is no NVML.
-bool MemoryOfDevice(const CUuuid& device, nvmlMemory_t* memory);
+class NvmlDevice {
+ public:
+  explicit NvmlDevice(const CUuuid& device);
+  // False: there is no NVML, and nothing is used.
+  bool is_found() const { return handle_ != nullptr; }
+  uint64_t UsedOnMachine() const;
+  // 0: NVML does not know. In a container many drivers list this process with its number on the
+  // host, or without bytes.
+  uint64_t UsedByProcess() const;
+
+ private:
+  nvmlDevice_t handle_ = nullptr;
+};
 
 }  // namespace kai::guard
 

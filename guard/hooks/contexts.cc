@@ -1,5 +1,5 @@
 // Contexts and their limits. A context's own memory counts once for each process and device:
-// KAI_GUARD_CONTEXT, or as much as the device had less, by NVML, after the pod's first was made.
+// KAI_GUARD_CONTEXT, or what the pod's first one took.
 #include <string.h>
 
 #include <algorithm>
@@ -12,14 +12,16 @@ using namespace kai::guard;  // NOLINT: the functions below belong to the driver
 namespace {
 
 constexpr int kMostDevicesHere = 64;
-// More is measured only if other processes allocate at the same time.
-constexpr uint64_t kMostMeasured = uint64_t{1} << 30;
+constexpr uint64_t kMib = uint64_t{1} << 20;
+// What a context takes on today's cards is between these, and its limits take no more; another
+// figure has memory in it that another process has allocated or freed meanwhile.
+constexpr uint64_t kLeastMeasured = 32 * kMib, kMostMeasured = 1024 * kMib;
+constexpr uint64_t kUsual = 512 * kMib;  // counts if there is no other figure
 
 Mutex making;  // one context at a time, so that each can be measured
 CUcontext primaries[kMostDevicesHere];
 int contexts_on[kMostDevicesHere];  // of this process, the primary one as one
 uint64_t counted_on[kMostDevicesHere];
-Once without_nvml;
 
 __attribute__((constructor)) void Register() {
   AddForget([] {
@@ -37,15 +39,7 @@ bool IsActive(CUdevice device) {
          active != 0;
 }
 
-// What all on the machine use of the device. False: there is no NVML.
-bool UsedOnMachine(CUdevice device, uint64_t* bytes) {
-  CUuuid uuid;
-  nvmlMemory_t memory;
-  if (Call(real::cuDeviceGetUuid_v2, &uuid, device) != CUDA_SUCCESS) return false;
-  if (!MemoryOfDevice(uuid, &memory)) return false;
-  *bytes = memory.used;
-  return true;
-}
+uint64_t Growth(uint64_t before, uint64_t after) { return after > before ? after - before : 0; }
 
 void ReleaseHolding(const Holding& holding) { Release(holding.row, holding.bytes); }
 
@@ -78,20 +72,53 @@ CUresult MadeKnown(const Place& place, uint64_t bytes, const Make& call) {
   return result;
 }
 
+// Makes the context, and measures what it takes; 0: that is not known. NVML may say what this
+// process uses. Else the whole machine's memory has to do, before and after, and that of others
+// changes too: it is made twice, and the smaller figure counts.
+template <typename Make, typename Undo>
+CUresult Measured(const NvmlDevice& device, uint64_t* bytes, const Make& call, const Undo& undo) {
+  const uint64_t own = device.UsedByProcess();
+  uint64_t smallest = kMostMeasured + 1;
+  for (int times = 0; times < 2; ++times) {
+    if (times > 0) undo();
+    const uint64_t before = device.UsedOnMachine();
+    const CUresult result = call();
+    if (result != CUDA_SUCCESS) return result;
+    const uint64_t after = device.UsedOnMachine();
+    *bytes = Growth(own, device.UsedByProcess());
+    if (*bytes > 0 && *bytes <= kMostMeasured) return result;
+    const uint64_t grown = Growth(before, after);
+    if (grown >= kLeastMeasured) smallest = std::min(smallest, grown);
+  }
+  *bytes = smallest <= kMostMeasured ? smallest : 0;
+  return CUDA_SUCCESS;
+}
+
+void SayThatItIsUsual() {
+  static Once once;
+  Say(&once,
+      "what a context takes cannot be measured, as NVML is missing or others use the device: "
+      "512 MiB count for it; KAI_GUARD_CONTEXT sets another size");
+}
+
 // The first one of the pod.
 template <typename Make, typename Undo>
 CUresult MadeMeasured(const Place& place, const Make& call, const Undo& undo) {
-  uint64_t before = 0, after = 0;
-  if (!UsedOnMachine(place.device, &before)) {
-    Say(&without_nvml,
-        "NVML is missing, so what contexts take does not count: set KAI_GUARD_CONTEXT to it, "
-        "such as 500Mi");
+  CUuuid uuid = {};
+  Call(real::cuDeviceGetUuid_v2, &uuid, place.device);
+  const NvmlDevice device(uuid);
+  if (!device.is_found()) {
+    SayThatItIsUsual();
+    return MadeKnown(place, kUsual, call);
   }
-  const CUresult result = call();
+  uint64_t bytes = 0;
+  const CUresult result = Measured(device, &bytes, call, undo);
   if (result != CUDA_SUCCESS) return result;
-  UsedOnMachine(place.device, &after);
-  const uint64_t bytes = std::min(after > before ? after - before : 0, kMostMeasured);
   region().SetContext(place.row, bytes);
+  if (bytes == 0) {
+    SayThatItIsUsual();
+    bytes = kUsual;
+  }
   if (!Reserve(place, bytes)) {
     undo();
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -341,7 +368,7 @@ CUresult SetMeasured(const Place& place, CUlimit limit, size_t value) {
   const CUresult result = Call(real::cuCtxSetLimit, limit, value);
   if (result != CUDA_SUCCESS) return result;
   const uint64_t after = FreeOnDevice();
-  const uint64_t taken = std::min(before > after ? before - after : 0, kMostMeasured);
+  const uint64_t taken = std::min(Growth(after, before), kMostMeasured);
   if (taken > 0 && !Reserve(place, taken)) {
     Call(real::cuCtxSetLimit, limit, value_before);
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -349,7 +376,7 @@ CUresult SetMeasured(const Place& place, CUlimit limit, size_t value) {
   const Handle handle = HandleOf(place, limit);
   Holding counted = {place.row, 0, place.context};
   holdings().Find(handle, &counted);
-  const uint64_t given = std::min(after > before ? after - before : 0, counted.bytes);
+  const uint64_t given = std::min(Growth(before, after), counted.bytes);
   Release(place.row, given);
   counted.bytes = counted.bytes + taken - given;
   holdings().Put(handle, counted);

@@ -7,8 +7,8 @@
 // the variable, the guard does nothing.
 // - KAI_GUARD_LIMIT: of each device: bytes, 16Gi, 16000Mi, or a part of the device, 0.5.
 // - KAI_GUARD_LIMITS: of single devices: GPU-8f2c…=0.5,MIG-17ab…=8Gi.
-// - KAI_GUARD_CONTEXT: bytes that a process's first context on a device counts; else it is
-// measured.
+// - KAI_GUARD_CONTEXT: bytes that a process's first context on a device counts; else contexts.cc
+// measures it.
 //
 // Invariants: texts point into the environment, which is read once, when the process first uses the
 // driver. Cost: O(length of the texts). Threads: pure functions.

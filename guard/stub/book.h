@@ -2,7 +2,7 @@
 // process writes what it holds. It is kept without any code of the guard, so that tests compare two
 // accounts.
 //
-//   Book book;                        // STUB_BOOK, STUB_MEMORY, STUB_DEVICES
+//   Book book;                        // STUB_BOOK, STUB_MEMORY, STUB_DEVICES, STUB_MEANWHILE
 //   if (!book.Take(0, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
 //
 // A process that has ended holds nothing. Each call locks the file and looks at all processes:
@@ -28,6 +28,8 @@ class Book {
   uint64_t Used(int device);
   // The most that was ever used.
   uint64_t Peak(int device);
+  // What another process does while this function runs, by STUB_MEANWHILE.
+  void Meanwhile(const char* function);
 
   struct Holder {
     int64_t pid;
@@ -49,12 +51,13 @@ class Book {
   void Lock();
   void Unlock();
   uint64_t Sum(int device);
-  Entry* Own();
+  Entry* EntryOf(int64_t pid);
 
   int devices_ = 1;
   uint64_t size_ = 0;
   int descriptor_ = -1;
   int64_t pid_ = 0;  // of the process that opened the file
+  int calls_ = 0;    // of the function in STUB_MEANWHILE
   const char* path_ = nullptr;
   File* file_ = nullptr;
 };

@@ -5,7 +5,11 @@
 //   STUB_MEMORY   bytes of a card           STUB_CONTEXT  bytes of a process's first context
 //   STUB_DEVICES  how many cards            STUB_CHUNK    by what pools grow
 //   STUB_MIG      1: the cards are MIG instances
+//   STUB_LOADING  how many milliseconds loading code takes
 //   STUB_FAIL     NAME:N: every Nth call of this function fails as if the card had an error
+//   STUB_MEANWHILE  NAME:BYTES,BYTES...: during the first, second, ... call of this function
+//   another
+//                   process allocates so much on the first card, or frees it (-BYTES)
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -131,6 +135,7 @@ Context* Current() { return stack.empty() ? nullptr : stack.back(); }
 CUresult Ready(const char* function) {
   Driver& d = driver();
   if (d.pid != getpid()) return CUDA_ERROR_NOT_INITIALIZED;
+  d.book.Meanwhile(function);
   static const char* const fail = getenv("STUB_FAIL");
   if (fail == nullptr) return CUDA_SUCCESS;
   const std::string_view text = fail;
@@ -1089,11 +1094,18 @@ STUB_EXPORT CUresult cuDeviceGraphMemTrim(CUdevice device) {
 
 // ---- code and launches --------------------------------------------------------------------------
 
-// Images of tests are texts; each takes as much memory as it is long.
+// Images of tests are texts; each takes as much memory as it is long, or what its variable takes,
+// if it has one: "...kai_variable[BYTES]".
 STUB_EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
+  usleep(static_cast<useconds_t>(1000 * NumberIn("STUB_LOADING", 0)));
   STUB_BEGIN();
+  constexpr const char* kVariable = "kai_variable[";
+  const auto* text = static_cast<const char*>(image);
+  const char* variable = strstr(text, kVariable);
+  const uint64_t bytes =
+      variable == nullptr ? strlen(text) : strtoull(variable + strlen(kVariable), nullptr, 10);
   uint64_t where = 0;
-  const CUresult result = TakeAt(&d.modules, strlen(static_cast<const char*>(image)), &where);
+  const CUresult result = TakeAt(&d.modules, bytes, &where);
   if (result == CUDA_SUCCESS) *module = reinterpret_cast<CUmodule>(where);
   return result;
 }

@@ -1,4 +1,8 @@
 // A pretended NVML over the same pretended cards as the driver's (driver.cc).
+//
+//   STUB_PROCESSES  how it lists processes that use a card; else with their numbers and bytes
+//                   host: with numbers of another namespace, as old drivers do in a container
+//                   empty: with no bytes, as some newer ones do there
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +35,11 @@ void Write(int device, Memory* memory) {
   memory->total = book().size();
   memory->used = book().Used(device);
   memory->free = memory->total - memory->used;
+}
+
+bool ListsThem(const char* how) {
+  const char* chosen = getenv("STUB_PROCESSES");
+  return chosen != nullptr && strcmp(chosen, how) == 0;
 }
 
 }  // namespace
@@ -81,13 +90,16 @@ STUB_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMem
 STUB_EXPORT nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device,
                                                                  unsigned int* count,
                                                                  nvmlProcessInfo_t* infos) {
+  constexpr int64_t kOnHost = 1'000'000;
   stub::Book::Holder found[stub::kMostProcesses];
   const unsigned int held = book().Holders(NumberOf(device), found, stub::kMostProcesses);
   const unsigned int room = *count;
   *count = held;
   if (held > room) return NVML_ERROR_INSUFFICIENT_SIZE;
   for (unsigned int i = 0; i < held; ++i) {
-    infos[i] = {static_cast<unsigned int>(found[i].pid), found[i].used, 0xFFFFFFFFU, 0xFFFFFFFFU};
+    const int64_t pid = found[i].pid + (ListsThem("host") ? kOnHost : 0);
+    const uint64_t used = ListsThem("empty") ? 0 : found[i].used;
+    infos[i] = {static_cast<unsigned int>(pid), used, 0xFFFFFFFFU, 0xFFFFFFFFU};
   }
   return NVML_SUCCESS;
 }

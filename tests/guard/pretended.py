@@ -44,7 +44,10 @@ class Machine:
                 "KAI_GUARD_REGION": str(self.folder / "region"),
                 "KAI_GUARD_LIMIT": limit,
             }
-        return found | more
+        found |= more
+        if "STUB_CONTEXT" not in found:  # contexts take nothing then, which none of a real card does
+            found.setdefault("KAI_GUARD_CONTEXT", "0")
+        return found
 
     def run(self, script: str, *, limit: str | None = None, **more: str) -> str:
         """What a Python program prints that may use `cu` (driver.py)."""

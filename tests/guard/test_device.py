@@ -19,8 +19,7 @@ Row = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def context(machine: Machine) -> None:
-    """A context has some memory, which need not be measured."""
-    machine.more |= {"STUB_CONTEXT": str(4 * MIB), "KAI_GUARD_CONTEXT": "4Mi"}
+    machine.more["STUB_CONTEXT"] = str(4 * MIB)
 
 
 def check(
@@ -45,15 +44,16 @@ def check(
 
 
 def test_what_needs_no_device_is_right_over_the_pretended_driver(machine: Machine) -> None:
-    names = ("machine", "families", "three processes", "two pods")
+    names = ("machine", "families", "three processes", "two pods", "late pods")
     found = check(machine, *names)
-    assert [found[name]["ok"] for name in names] == [True] * 4, found
+    assert [found[name]["ok"] for name in names] == [True] * 5, found
     families = found["families"]["figures"]["rows"]
     assert {row["family"] for row in families} >= {
         "linear",
         "graph",
         "own pool",
         "stack of kernels",
+        "variable of a module",
     }
     three = found["three processes"]["figures"]
     assert (three["overshoot"], three["limit"]) == (0, 512 * MIB)
