@@ -36,11 +36,11 @@ from kai.runtime.guarded import GuardedDevice, guarded  # noqa: E402
 MIB = 1 << 20
 OUT_OF_MEMORY = 2
 # A request may take so much more than it asked for: the driver's page, and for a pool what it
-# grows by. Code's variables and limits of contexts are not given in pages of their own.
+# grows by.
 SLACK = {"pool of the device": 64 * MIB, "own pool": 64 * MIB, "graph": 64 * MIB}
 PAGE = 2 * MIB
 # Measured and printed, but no promise: docs/internals/guard.md, "What does not count".
-NOT_PROMISED = {"variable of a module", "second context"}
+NOT_PROMISED = {"second context"}
 
 Row = dict[str, Any]
 

@@ -1,7 +1,7 @@
-// Code: modules and libraries. What loading took counts, at most the size of the image, as other
-// processes may allocate at the same time. It is known only afterwards: images are far larger than
-// what is loaded of them. Code that the driver loads later, when a function is first used, does not
-// count.
+// Code: modules and libraries. What loading took counts, by the memory that is free before and
+// after. It is known only afterwards: images are far larger than what is loaded of them, and have
+// no bytes of variables that are zero at first. Code that the driver loads later, when a function
+// is first used, does not count.
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -47,17 +47,32 @@ uint64_t SizeOfFile(const char* path) {
   return is_found ? static_cast<uint64_t>(found.st_size) : 0;
 }
 
+// What the device has less after the call, but for what other threads of this process count.
+template <typename Ask>
+CUresult Measured(int row, uint64_t* taken, const Ask& call) {
+  const auto rest = [&] { return FreeOnDevice() + region().UsedByProcess(row); };
+  const uint64_t before = rest();
+  const CUresult result = call();
+  const uint64_t after = rest();
+  *taken = before > after ? before - after : 0;
+  return result;
+}
+
 template <typename Loaded, typename Ask, typename Undo>
 CUresult Load(uint64_t image_bytes, Loaded* loaded, const Ask& call, const Undo& undo) {
   const Place place = PlaceOfThread();
   if (!place.counts()) return call();
   if (place.row == Place::kRefused) return CUDA_ERROR_OUT_OF_MEMORY;
-  const uint64_t before = FreeOnDevice();
-  const CUresult result = call();
-  if (result != CUDA_SUCCESS) return result;
-  const uint64_t after = FreeOnDevice();
-  const uint64_t taken = std::min(before > after ? before - after : 0, image_bytes);
-  if (taken == 0) return result;
+  uint64_t taken = 0;
+  CUresult result = Measured(place.row, &taken, call);
+  // More is a variable, or what another process has allocated meanwhile: a second time the variable
+  // takes as much again. (While a graph is recorded nothing can be unloaded.)
+  if (result == CUDA_SUCCESS && taken > image_bytes && undo() == CUDA_SUCCESS) {
+    uint64_t again = 0;
+    result = Measured(place.row, &again, call);
+    taken = std::min(taken, again);
+  }
+  if (result != CUDA_SUCCESS || taken == 0) return result;
   if (!Reserve(place, taken)) {
     undo();
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -68,12 +83,12 @@ CUresult Load(uint64_t image_bytes, Loaded* loaded, const Ask& call, const Undo&
 
 template <typename Ask>
 CUresult LoadModule(uint64_t image_bytes, CUmodule* loaded, const Ask& call) {
-  return Load(image_bytes, loaded, call, [&] { Call(real::cuModuleUnload, *loaded); });
+  return Load(image_bytes, loaded, call, [&] { return Call(real::cuModuleUnload, *loaded); });
 }
 
 template <typename Ask>
 CUresult LoadLibrary(uint64_t image_bytes, CUlibrary* loaded, const Ask& call) {
-  return Load(image_bytes, loaded, call, [&] { Call(real::cuLibraryUnload, *loaded); });
+  return Load(image_bytes, loaded, call, [&] { return Call(real::cuLibraryUnload, *loaded); });
 }
 
 }  // namespace

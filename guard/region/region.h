@@ -44,8 +44,9 @@ class Region {
   // Also of a row that this process has not asked for.
   uint64_t LimitInFile(int row) const { return layout_->rows[row].limit.value(); }
   uint64_t UsedOf(int row) const { return layout_->rows[row].used.value(); }
+  uint64_t UsedByProcess(int row) const { return layout_->slots[slot_].used[row].value(); }
 
-  // What the first context that a process makes takes; 0: no process of the pod has made one.
+  // What the first context that a process makes takes; 0: no process of the pod has measured it.
   uint64_t ContextOf(int row) const;
   void SetContext(int row, uint64_t bytes);
   // One process at a time, so that none measures another one's context; callers keep threads apart.

@@ -153,6 +153,11 @@ FAMILIES = {
         "cu.call('cuModuleUnload', got)",
         1_000_000,
     ),
+    "variable of a module": (
+        "got = c_void_p(); cu.call('cuModuleLoadData', byref(got), b'kai_variable[20971520]')",
+        "cu.call('cuModuleUnload', got)",
+        20 * MIB,
+    ),
     "library": (
         "got = c_void_p(); image = b'.version 8' * 100000\n"
         "cu.call('cuLibraryLoadData', byref(got), image, None, None, 0, None, None, 0)",
@@ -307,3 +312,69 @@ try: cu.call("cuMemPoolDestroy", pool)
 except cu.Failed as failed: print(failed.code)
 """
     assert machine.run(script, limit="0.5") == machine.run(script) == "1\n"
+
+
+LOAD = """
+from ctypes import byref, c_void_p
+import driver as cu
+cu.start()
+got = c_void_p()
+try: cu.call("cuModuleLoadData", byref(got), IMAGE)
+except cu.Failed as failed: print(failed.code)
+print(cu.used())
+"""
+
+
+@pytest.mark.parametrize(
+    ("image", "meanwhile", "counts"),
+    [
+        (b".version 8.0", (300 * MIB,), 12),
+        (b".version 8.0", (300 * MIB, MIB), 12 + MIB),
+        (b"kai_variable[20971520]", (300 * MIB,), 20 * MIB),
+        (b"kai_variable[20971520]", (0, 300 * MIB), 20 * MIB),
+    ],
+)
+def test_code_counts_what_it_takes_while_another_process_allocates(
+    machine: Machine, image: bytes, meanwhile: tuple[int, ...], counts: int
+) -> None:
+    sizes = ",".join(map(str, meanwhile))
+    script = LOAD.replace("IMAGE", repr(image))
+    said = machine.run(script, limit="0.5", STUB_MEANWHILE=f"cuModuleLoadData:{sizes}")
+    assert said == f"{counts}\n"
+
+
+def test_code_that_cannot_be_loaded_a_second_time_is_refused(machine: Machine) -> None:
+    script = LOAD.replace("IMAGE", "b'kai_variable[20971520]'")
+    assert machine.run(script, limit="0.5", STUB_FAIL="cuModuleLoadData:2") == "214\n0\n"
+    assert machine.book().total == machine.region().used == 0
+
+
+def test_code_that_cannot_be_unloaded_counts_what_it_took_at_first(machine: Machine) -> None:
+    """As while a graph is recorded."""
+    script = LOAD.replace("IMAGE", "b'kai_variable[20971520]'")
+    said = machine.run(script, limit="0.5", STUB_FAIL="cuModuleUnload:1")
+    assert said == f"{20 * MIB}\n"
+    assert machine.region().peak == machine.book().peak == 20 * MIB
+
+
+WHILE_A_THREAD_ALLOCATES = """
+import threading
+from ctypes import byref, c_void_p
+import driver as cu
+context, done, blocks, BLOCK = cu.start(), threading.Event(), [], 4096
+def allocate():
+    cu.call("cuCtxPushCurrent_v2", context)
+    while not done.is_set() and len(blocks) < 100_000: blocks.append(cu.alloc(BLOCK))
+thread = threading.Thread(target=allocate)
+thread.start()
+for _ in range(20): cu.call("cuModuleLoadData", byref(c_void_p()), b".version 8.0")
+done.set(); thread.join()
+print(len(blocks), cu.used() // BLOCK)
+"""
+
+
+def test_what_another_thread_allocates_is_not_counted_as_code_too(machine: Machine) -> None:
+    said = machine.run(WHILE_A_THREAD_ALLOCATES, limit="0.9", STUB_LOADING="5")
+    blocks, counted = map(int, said.split())
+    assert blocks > 400
+    assert blocks <= counted < blocks + 100
