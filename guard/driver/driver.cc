@@ -72,9 +72,7 @@ bool LoadDriver() {
   if (is_loaded.load(std::memory_order_acquire)) return true;
   // Both threads of a race write the same.
   if (AddressOf(kLibrary, "cuInit") == nullptr) {
-    // As in elf.h: the guard must run on systems where this function is in another library.
-    auto* open = FunctionOf<decltype(&dlopen)>("libc.so", "dlopen");
-    if (open == nullptr) open = FunctionOf<decltype(&dlopen)>("libdl.so", "dlopen");
+    auto* open = OfSystem<decltype(dlopen)>("dlopen");
     if (open == nullptr || open("libcuda.so.1", RTLD_LAZY) == nullptr) return false;
     if (AddressOf(kLibrary, "cuInit") == nullptr) return false;
   }

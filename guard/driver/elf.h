@@ -1,7 +1,7 @@
 // Finds functions of libraries that are loaded, without dlsym: the guard has its own one in its
 // place.
 //
-//   auto* open = FunctionOf<decltype(&dlopen)>("libc.so", "dlopen");
+//   auto* open = OfSystem<decltype(dlopen)>("dlopen");
 //
 // Invariants: a library is found by its file's name. Cost: O(loaded libraries), and the hash of one
 // name. Threads: any.
@@ -14,9 +14,12 @@ namespace kai::guard {
 // also "libcuda.so.1"); null: there is none.
 void* AddressOf(const char* library, const char* name);
 
+// A function for libraries: of libc, or, before glibc 2.34, of libdl.
 template <typename Function>
-Function FunctionOf(const char* library, const char* name) {
-  return reinterpret_cast<Function>(AddressOf(library, name));
+Function* OfSystem(const char* name) {
+  void* found = AddressOf("libc.so", name);
+  if (found == nullptr) found = AddressOf("libdl.so", name);
+  return reinterpret_cast<Function*>(found);
 }
 
 }  // namespace kai::guard

@@ -1,6 +1,7 @@
 #include "guard/driver/nvml.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "guard/driver/elf.h"
@@ -14,8 +15,7 @@ constexpr unsigned long long kNotAvailable = ~0ULL;  // NVML_VALUE_NOT_AVAILABLE
 
 bool Load() {
   if (AddressOf(kLibrary, "nvmlInit_v2") != nullptr) return true;
-  auto* open = FunctionOf<decltype(&dlopen)>("libc.so", "dlopen");
-  if (open == nullptr) open = FunctionOf<decltype(&dlopen)>("libdl.so", "dlopen");
+  auto* open = OfSystem<decltype(dlopen)>("dlopen");
   return open != nullptr && open("libnvidia-ml.so.1", RTLD_LAZY) != nullptr;
 }
 
@@ -36,15 +36,12 @@ NvmlDevice::NvmlDevice(const CUuuid& device) {
   constexpr const char* kPrefixes[] = {"GPU-", "MIG-"};
   for (const char* prefix : kPrefixes) {
     char text[48];
-    size_t size = 0;
-    for (const char* at = prefix; *at != '\0'; ++at) text[size++] = *at;
+    char* at = text + snprintf(text, sizeof(text), "%s", prefix);
     for (int i = 0; i < 16; ++i) {
-      if (i == 4 || i == 6 || i == 8 || i == 10) text[size++] = '-';
-      const auto byte = static_cast<unsigned char>(device.bytes[i]);
-      text[size++] = "0123456789abcdef"[byte >> 4];
-      text[size++] = "0123456789abcdef"[byte & 15];
+      const bool has_dash = i == 4 || i == 6 || i == 8 || i == 10;
+      at += snprintf(at, sizeof("-00"), has_dash ? "-%02x" : "%02x",
+                     static_cast<unsigned char>(device.bytes[i]));
     }
-    text[size] = '\0';
     if (find(text, &handle_) == NVML_SUCCESS) return;
   }
   handle_ = nullptr;

@@ -27,13 +27,6 @@ __attribute__((visibility("hidden"))) OpenApart* kai_guard_real_dlmopen = nullpt
 
 namespace {
 
-template <typename Function>
-Function* InTheSystem(const char* name) {
-  void* found = AddressOf("libc.so", name);  // since glibc 2.34
-  if (found == nullptr) found = AddressOf("libdl.so", name);
-  return reinterpret_cast<Function*>(found);
-}
-
 bool MayBeTheDrivers(void* handle, const char* name) {
   // RTLD_NEXT depends on the caller, who is only known where dlsym continues.
   return handle != RTLD_NEXT && name != nullptr &&
@@ -84,7 +77,7 @@ CUresult FindInDriver(const char* name, void** function, int version, cuuint64_t
 extern "C" {
 
 __attribute__((visibility("hidden"))) void* kai_guard_replaced(void* handle, const char* name) {
-  if (kai_guard_real_dlsym == nullptr) kai_guard_real_dlsym = InTheSystem<Find>("dlsym");
+  if (kai_guard_real_dlsym == nullptr) kai_guard_real_dlsym = OfSystem<Find>("dlsym");
   if (!MayBeTheDrivers(handle, name)) return nullptr;
   return ReplacementFor(name, kai_guard_real_dlsym(handle, name));
 }
@@ -92,16 +85,16 @@ __attribute__((visibility("hidden"))) void* kai_guard_replaced(void* handle, con
 __attribute__((visibility("hidden"))) void* kai_guard_replaced_version(void* handle,
                                                                        const char* name,
                                                                        const char* version) {
-  if (kai_guard_real_dlvsym == nullptr) kai_guard_real_dlvsym = InTheSystem<FindVersion>("dlvsym");
+  if (kai_guard_real_dlvsym == nullptr) kai_guard_real_dlvsym = OfSystem<FindVersion>("dlvsym");
   if (!MayBeTheDrivers(handle, name)) return nullptr;
   return ReplacementFor(name, kai_guard_real_dlvsym(handle, name, version));
 }
 
 __attribute__((visibility("hidden"))) void* kai_guard_opened_apart(Lmid_t, const char* file,
                                                                    int flags) {
-  if (kai_guard_real_dlmopen == nullptr) kai_guard_real_dlmopen = InTheSystem<OpenApart>("dlmopen");
+  if (kai_guard_real_dlmopen == nullptr) kai_guard_real_dlmopen = OfSystem<OpenApart>("dlmopen");
   if (file == nullptr || !IsFileOfDriver(file) || ModeOfProcess() == Mode::kOff) return nullptr;
-  return InTheSystem<decltype(dlopen)>("dlopen")(file, flags);
+  return OfSystem<decltype(dlopen)>("dlopen")(file, flags);
 }
 
 }  // extern "C"
