@@ -1,6 +1,7 @@
 #include "guard/hooks/process.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,16 +55,14 @@ Mode Join() {
     if (!has_limit) return Mode::kOff;
     wrong = "KAI_GUARD_REGION is missing: a limit needs the file in which the pod counts";
   }
-  static Once once;
+  const char* file = nullptr;
   if (wrong == nullptr) {
-    wrong = the_region.Attach(settings.region);
-    if (wrong != nullptr) {
-      Say(&once, wrong, settings.region);
-      return Mode::kRefuses;
-    }
-    return Mode::kCounts;
+    file = settings.region;
+    wrong = the_region.Attach(file);
   }
-  Say(&once, wrong);
+  if (wrong == nullptr) return Mode::kCounts;
+  static Once once;
+  Say(&once, wrong, file);
   return Mode::kRefuses;
 }
 
@@ -222,18 +221,10 @@ void AddForget(void (*forget)()) {
 void Say(Once* once, const char* sentence, const char* name) {
   if (once->is_said.exchange(true)) return;
   char text[512];
-  size_t size = 0;
-  const auto add = [&](const char* part) {
-    for (; *part != '\0' && size < sizeof(text) - 1; ++part) text[size++] = *part;
-  };
-  add("kai guard: ");
-  if (name != nullptr) {
-    add(name);
-    add(": ");
-  }
-  add(sentence);
-  text[size++] = '\n';
-  const ssize_t written = write(STDERR_FILENO, text, size);
+  const bool has_name = name != nullptr;
+  snprintf(text, sizeof(text), "kai guard: %.256s%s%s\n", has_name ? name : "",
+           has_name ? ": " : "", sentence);
+  const ssize_t written = write(STDERR_FILENO, text, strlen(text));
   static_cast<void>(written);
 }
 

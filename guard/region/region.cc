@@ -1,6 +1,8 @@
 #include "guard/region/region.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -57,15 +59,7 @@ struct Life {
 // parentheses that may hold anything; the third is the state, and the 22nd the start.
 Life LifeOf(uint64_t pid) {
   char path[64] = "/proc/self/stat";
-  if (pid != 0) {
-    char digits[24];
-    size_t count = 0;
-    for (uint64_t rest = pid; rest != 0; rest /= 10)
-      digits[count++] = static_cast<char>('0' + rest % 10);
-    size_t size = strlen("/proc/");
-    while (count > 0) path[size++] = digits[--count];
-    memcpy(path + size, "/stat", sizeof("/stat"));
-  }
+  if (pid != 0) snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", pid);
   char text[1024];
   const size_t size = ReadAll(path, text, sizeof(text) - 1);
   text[size] = '\0';
@@ -215,25 +209,30 @@ int Region::FindRow(const Uuid& device) const {
 int Region::RowOf(const Uuid& device, uint64_t total, uint64_t limit, bool is_mig) {
   const Locked locked(&adding_);
   if (file_.WaitFor(RegionFile::kWhole) != nullptr) return -1;
-  int row = Check() == nullptr ? FindRow(device) : -2;
-  if (row == -1) {
-    for (row = 0; row < kMostDevices && layout_->rows[row].device.value() != 0;) ++row;
-    if (row < kMostDevices) {
-      Row& made = layout_->rows[row];
-      made.uuid[0].Set(device.words[0]);
-      made.uuid[1].Set(device.words[1]);
-      made.limit.Set(limit);
-      made.total.Set(total);
-      made.used.Set(0);
-      made.peak.Set(0);
-      made.device.Set(is_mig ? 2 : 1);
-    } else {
-      row = -1;
-    }
+  int row = -1;
+  if (Check() == nullptr) {
+    row = FindRow(device);
+    if (row < 0) row = AddRow(device, total, limit, is_mig);
   }
   if (row >= 0) limits_[row] = layout_->rows[row].limit.value();
   file_.Unlock(RegionFile::kWhole);
-  return row < 0 ? -1 : row;
+  return row;
+}
+
+int Region::AddRow(const Uuid& device, uint64_t total, uint64_t limit, bool is_mig) {
+  for (int row = 0; row < kMostDevices; ++row) {
+    Row& free = layout_->rows[row];
+    if (free.device.value() != 0) continue;
+    free.uuid[0].Set(device.words[0]);
+    free.uuid[1].Set(device.words[1]);
+    free.limit.Set(limit);
+    free.total.Set(total);
+    free.used.Set(0);
+    free.peak.Set(0);
+    free.device.Set(is_mig ? 2 : 1);
+    return row;
+  }
+  return -1;
 }
 
 uint64_t Region::ContextOf(int row) const {

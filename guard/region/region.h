@@ -70,6 +70,7 @@ class Region {
   const char* Check() const;
   const char* TakeSlot();
   void GiveBack(int slot);
+  int AddRow(const Uuid& device, uint64_t total, uint64_t limit, bool is_mig);
   bool Lock(Row* row);
   void Unlock(Row* row);
   bool IsAlive(uint64_t lock_word);
