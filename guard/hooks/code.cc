@@ -2,6 +2,7 @@
 // after. It is known only afterwards: images are far larger than what is loaded of them, and have
 // no bytes of variables that are zero at first. Code that the driver loads later, when a function
 // is first used, does not count.
+#include <elf.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,22 +21,38 @@ constexpr uint32_t kElf = 0x464c457f;
 constexpr uint32_t kWrappedFatbin = 0x466243b1;
 constexpr uint32_t kFatbin = 0xba55ed50;
 
-template <typename T>
-T At(const void* image, size_t offset) {
-  T value;
-  memcpy(&value, static_cast<const char*>(image) + offset, sizeof(T));
-  return value;
+struct WrappedFatbin {
+  uint32_t magic, version;
+  const void* fatbin;
+};
+
+struct Fatbin {
+  uint32_t magic;
+  uint16_t version, header_bytes;
+  uint64_t rest_bytes;
+};
+
+// Images may lie at any address.
+template <typename Header>
+Header HeaderOf(const void* image) {
+  Header header;
+  memcpy(&header, image, sizeof(header));
+  return header;
 }
 
 uint64_t SizeOfImage(const void* image) {
   if (image == nullptr) return 0;
-  switch (At<uint32_t>(image, 0)) {
-    case kElf:  // the table of sections is the last part
-      return At<uint64_t>(image, 40) + uint64_t{At<uint16_t>(image, 58)} * At<uint16_t>(image, 60);
+  switch (HeaderOf<uint32_t>(image)) {
+    case kElf: {
+      const auto header = HeaderOf<Elf64_Ehdr>(image);  // the table of sections is the last part
+      return header.e_shoff + uint64_t{header.e_shentsize} * header.e_shnum;
+    }
     case kWrappedFatbin:
-      return SizeOfImage(At<const void*>(image, 8));
-    case kFatbin:
-      return At<uint16_t>(image, 6) + At<uint64_t>(image, 8);
+      return SizeOfImage(HeaderOf<WrappedFatbin>(image).fatbin);
+    case kFatbin: {
+      const auto header = HeaderOf<Fatbin>(image);
+      return header.header_bytes + header.rest_bytes;
+    }
     default:  // text, which the driver compiles
       return strlen(static_cast<const char*>(image));
   }

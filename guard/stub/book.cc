@@ -14,11 +14,6 @@ namespace {
 
 pthread_mutex_t of_process = PTHREAD_MUTEX_INITIALIZER;
 
-uint64_t NumberIn(const char* variable, uint64_t otherwise) {
-  const char* text = getenv(variable);
-  return text == nullptr || text[0] == '\0' ? otherwise : strtoull(text, nullptr, 10);
-}
-
 // A process that was killed and that its parent has not waited for has no memory any more.
 bool HasEnded(int64_t pid) {
   char path[64];
@@ -35,6 +30,11 @@ bool HasEnded(int64_t pid) {
 }
 
 }  // namespace
+
+uint64_t NumberIn(const char* variable, uint64_t otherwise) {
+  const char* text = getenv(variable);
+  return text == nullptr || text[0] == '\0' ? otherwise : strtoull(text, nullptr, 10);
+}
 
 Book::Book()
     : devices_(static_cast<int>(NumberIn("STUB_DEVICES", 1))),

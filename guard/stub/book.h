@@ -17,6 +17,9 @@ namespace stub {
 inline constexpr int kMostDevices = 8;
 inline constexpr int kMostProcesses = 512;
 
+// Of an environment variable.
+uint64_t NumberIn(const char* variable, uint64_t otherwise);
+
 class Book {
  public:
   Book();

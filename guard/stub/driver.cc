@@ -34,11 +34,6 @@ constexpr size_t kFirstHeap = size_t{8} << 20, kFirstFifo = size_t{1} << 20, kFi
 constexpr size_t kFirstDepth = 2, kDepthBytes = size_t{8} << 20;
 constexpr int kProcessors = 4, kThreads = 2048;
 
-uint64_t NumberIn(const char* variable, uint64_t otherwise) {
-  const char* text = getenv(variable);
-  return text == nullptr || text[0] == '\0' ? otherwise : strtoull(text, nullptr, 10);
-}
-
 uint64_t RoundedUp(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 struct Context {
@@ -86,7 +81,6 @@ struct Given {  // memory at an address, or behind a handle
   Context* context = nullptr;
   Pool* pool = nullptr;
   int uses = 1;
-  Context* primary = nullptr;  // of a green context
 };
 
 struct Driver {

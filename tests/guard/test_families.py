@@ -343,6 +343,25 @@ def test_code_counts_what_it_takes_while_another_process_allocates(
     assert said == f"{counts}\n"
 
 
+IMAGES = """
+import ctypes, struct
+elf = struct.pack("<4s36xQ10xHH2x", b"\\x7fELF", 640, 60, 6)
+fatbin = ctypes.create_string_buffer(struct.pack("<IHHQ", 0xba55ed50, 1, 16, 984))
+wrapped = struct.pack("<IIQ", 0x466243b1, 1, ctypes.addressof(fatbin))
+"""
+
+
+@pytest.mark.parametrize("image", ["elf", "fatbin", "wrapped"])
+def test_code_is_loaded_once_if_it_takes_no_more_than_its_image(
+    machine: Machine, image: str
+) -> None:
+    """Each of these images has 1,000 bytes, and the pretended driver takes five or less of them."""
+    script = IMAGES + LOAD.replace("IMAGE", image)
+    for meanwhile, is_counted in ((900, True), (1100, False)):
+        said = machine.run(script, limit="0.5", STUB_MEANWHILE=f"cuModuleLoadData:{meanwhile}")
+        assert (int(said) > meanwhile) is is_counted
+
+
 def test_code_that_cannot_be_loaded_a_second_time_is_refused(machine: Machine) -> None:
     script = LOAD.replace("IMAGE", "b'kai_variable[20971520]'")
     assert machine.run(script, limit="0.5", STUB_FAIL="cuModuleLoadData:2") == "214\n0\n"
