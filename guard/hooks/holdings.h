@@ -29,7 +29,7 @@ struct Handle {
     kExternal,  // imported memory of other interfaces
     kContext,   // how often it was attached
     kGreen,     // a green context, of its primary one
-    kHeap,      // a limit of a context
+    kLimit,     // of a context
   };
   Kind kind = kNone;
   uint64_t value = 0;
@@ -67,7 +67,7 @@ class Holdings {
   Entry* entries_ = nullptr;
   size_t room_ = 0;  // a power of two, or 0
   size_t size_ = 0;
-  std::atomic<int64_t> counts_[Handle::kHeap + 1] = {};
+  std::atomic<int64_t> counts_[Handle::kLimit + 1] = {};
 };
 
 }  // namespace kai::guard
