@@ -127,6 +127,15 @@ CUresult MadeMeasured(const Place& place, const Make& call, const Undo& undo) {
   return result;
 }
 
+// False: it is known what a context takes. Else this process measures it, until EndMeasuring.
+bool BeginsToMeasure(int row, uint64_t* bytes) {
+  if (IsContextKnown(row, bytes)) return false;
+  region().BeginMeasuring();  // in vain after ten seconds: then two measure at once
+  if (!IsContextKnown(row, bytes)) return true;
+  region().EndMeasuring();  // another process has done it meanwhile
+  return false;
+}
+
 // Makes a context: `call` does, `undo` takes it back.
 template <typename Make, typename Undo>
 CUresult Made(CUdevice device, const Make& call, const Undo& undo) {
@@ -137,14 +146,11 @@ CUresult Made(CUdevice device, const Make& call, const Undo& undo) {
   uint64_t bytes = 0;
   if (contexts_on[device] > 0) {
     result = call();
-  } else if (IsContextKnown(place.row, &bytes)) {
-    result = MadeKnown(place, bytes, call);
+  } else if (BeginsToMeasure(place.row, &bytes)) {
+    result = MadeMeasured(place, call, undo);
+    region().EndMeasuring();
   } else {
-    const bool is_alone = region().BeginMeasuring();
-    const bool is_known = IsContextKnown(place.row, &bytes);  // another process measured it
-    if (is_known && is_alone) region().EndMeasuring();
-    result = is_known ? MadeKnown(place, bytes, call) : MadeMeasured(place, call, undo);
-    if (!is_known && is_alone) region().EndMeasuring();
+    result = MadeKnown(place, bytes, call);
   }
   if (result == CUDA_SUCCESS) ++contexts_on[device];
   return result;
@@ -171,7 +177,15 @@ template <typename Make, typename Undo, typename Find>
 CUresult Retained(CUdevice device, const Make& call, const Undo& undo, const Find& primary) {
   const Locked locked(&making);
   const bool is_new = ModeOfProcess() != Mode::kOff && !IsActive(device);
-  const CUresult result = is_new ? Made(device, call, undo) : call();
+  // The driver may forget the program's flags with the context.
+  const auto undo_but_flags = [&] {
+    unsigned int flags = 0;
+    int active = 0;
+    Call(real::cuDevicePrimaryCtxGetState, device, &flags, &active);
+    undo();
+    Call(real::cuDevicePrimaryCtxSetFlags_v2, device, flags);
+  };
+  const CUresult result = is_new ? Made(device, call, undo_but_flags) : call();
   const bool is_counted = is_new && result == CUDA_SUCCESS && device >= 0;
   if (is_counted && device < kMostDevicesHere) primaries[device] = primary();
   return result;

@@ -91,6 +91,7 @@ struct Driver {
   const uint64_t chunk = NumberIn("STUB_CHUNK", uint64_t{32} << 20);
   std::map<int, Context*> primaries;
   std::map<int, int> primary_uses, contexts_on;
+  std::map<int, unsigned int> flags;  // of primary contexts
   std::map<uint64_t, Given> memory, handles, arrays, modules, externals;
   std::map<uint64_t, std::pair<uint64_t, uint64_t>> mappings;  // address: bytes, handle
   // Of multicast objects, by device and offset: the handle.
@@ -354,6 +355,13 @@ STUB_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
   STUB_BEGIN();
   if (d.primaries[device] != nullptr) EndContext(d.primaries[device]);
   d.primaries[device] = nullptr;
+  d.flags[device] = 0;
+  return CUDA_SUCCESS;
+}
+
+STUB_EXPORT CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags) {
+  STUB_BEGIN();
+  d.flags[device] = flags;
   return CUDA_SUCCESS;
 }
 
@@ -404,7 +412,7 @@ STUB_EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx context) {
 
 STUB_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int* active) {
   STUB_BEGIN();
-  *flags = 0;
+  *flags = d.flags[device];
   *active = d.primaries[device] != nullptr ? 1 : 0;
   return CUDA_SUCCESS;
 }

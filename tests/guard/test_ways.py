@@ -408,6 +408,17 @@ def test_a_context_is_measured_while_others_use_the_card(
     assert said == [str(40 if counts == 512 else counts)]
 
 
+def test_a_context_that_is_made_twice_keeps_its_flags(machine: Machine) -> None:
+    machine.more |= {"STUB_CONTEXT": str(40 * MIB), "STUB_PROCESSES": "empty"}
+    script = (
+        "import driver as cu\nfrom ctypes import *\nflags, active = c_uint(), c_int()\n"
+        "cu.call('cuInit', 0); cu.call('cuDevicePrimaryCtxSetFlags_v2', 0, 4); cu.start()\n"
+        "cu.call('cuDevicePrimaryCtxGetState', 0, byref(flags), byref(active))\n"
+        "print(flags.value, active.value)"
+    )
+    assert machine.run(script, limit="0.5") == machine.run(script) == "4 1\n"
+
+
 def test_a_context_that_was_not_measured_and_does_not_fit_is_refused(machine: Machine) -> None:
     machine.memory = 8 << 30
     machine.more |= {"STUB_CONTEXT": str(40 * MIB), "STUB_PROCESSES": "empty"}
