@@ -1,8 +1,7 @@
 // The functions of NVML that the guard calls or has in their place.
 //
 //   const NvmlDevice device(uuid);
-//   if (!device.is_found()) return MadeKnown(place, kUsual, call);
-//   const uint64_t before = device.UsedByProcess();
+//   const uint64_t own = device.UsedByProcess();
 //
 // Invariants: RealNvml loads nothing. Cost: the first NvmlDevice loads and initialises NVML, about
 // 20 ms. Threads: any.

@@ -1,6 +1,6 @@
 // How much device memory the processes of a pod hold together, and how much they may.
 //
-//   wrong = the_region.Attach(settings.region);  // a sentence
+//   wrong = the_region.Attach(file);  // a sentence
 //   const int row = the_region.RowOf(uuid, total, LimitOfDevice(uuid, total), is_mig);
 //   if (the_region.Reserve(place.row, bytes)) return true;
 //   if (row >= 0) the_region.Release(row, bytes);  // the driver refused, or took it back

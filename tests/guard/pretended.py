@@ -45,7 +45,8 @@ class Machine:
                 "KAI_GUARD_LIMIT": limit,
             }
         found |= more
-        if "STUB_CONTEXT" not in found:  # contexts take nothing then, which none of a real card does
+        # A context of the stub takes nothing then, which none of a real card does.
+        if "STUB_CONTEXT" not in found:
             found.setdefault("KAI_GUARD_CONTEXT", "0")
         return found
 
