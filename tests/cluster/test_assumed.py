@@ -45,7 +45,7 @@ async def log_of(scene: Scene) -> str:
     return await scene.end()
 
 
-@pytest.mark.parametrize("status", [200, 201])
+@pytest.mark.parametrize("status", [200, pytest.param(201, marks=pytest.mark.cluster_slow)])
 @scenario
 async def test_bindings_without_effect_are_found_out_within_30_s(
     scene: Scene, *, status: int
@@ -60,6 +60,7 @@ async def test_bindings_without_effect_are_found_out_within_30_s(
     assert NO_EFFECT in await scene.end()
 
 
+@pytest.mark.cluster_slow
 @scenario
 async def test_a_binding_by_a_bind_request_without_effect_is_found_out_within_30_s(
     scene: Scene,
@@ -72,6 +73,7 @@ async def test_a_binding_by_a_bind_request_without_effect_is_found_out_within_30
     assert await recovers(scene, 8) < RECOVERED_S
 
 
+@pytest.mark.cluster_slow
 @scenario
 async def test_objects_that_were_not_created_are_created_again(
     scene: Scene, *, namespace: str
@@ -96,6 +98,7 @@ async def test_objects_that_were_not_created_are_created_again(
     assert NO_EFFECT in await scene.end()
 
 
+@pytest.mark.cluster_slow
 @scenario
 async def test_an_eviction_without_effect_is_found_out(scene: Scene) -> None:
     await scene.nodes(1, gpus=2)
@@ -111,6 +114,7 @@ async def test_an_eviction_without_effect_is_found_out(scene: Scene) -> None:
     assert NO_EFFECT in await scene.end()
 
 
+@pytest.mark.cluster_slow
 @scenario
 async def test_a_lost_deletion_is_found_within_one_comparison(
     scene: Scene, *, namespace: str
@@ -145,6 +149,7 @@ async def test_a_lost_pod_is_found_within_one_comparison(scene: Scene) -> None:
     assert LOST in await log_of(scene)
 
 
+@pytest.mark.cluster_slow
 @scenario
 async def test_a_lost_change_of_a_node_is_found_within_one_comparison(scene: Scene) -> None:
     """The node was cordoned; the event of the end of that was lost."""

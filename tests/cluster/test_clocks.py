@@ -166,6 +166,7 @@ async def test_no_gang_is_evicted_because_a_server_is_two_hours_ahead(scene: Sce
         assert "\nkai_time_in_doubt 1\n" in (await it.service.metrics.page()).decode()
 
 
+@pytest.mark.cluster_slow
 def test_after_all_servers_have_stepped_a_gang_has_its_whole_grace_period(
     cluster: Cluster, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -146,6 +146,7 @@ async def test_watches_are_broken_pods_deleted_and_versions_expired(
     assert "cannot watch" in await scene.end()
 
 
+@pytest.mark.cluster_slow
 @scenario
 async def test_the_server_restarts_in_the_middle_of_the_fill(
     scene: Scene, *, cluster: Cluster

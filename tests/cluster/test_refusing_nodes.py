@@ -63,7 +63,9 @@ async def test_sixteen_pods_start_beside_a_node_that_refuses_them(
         cluster.kubectl("delete", each["kind"].lower(), each["metadata"]["name"])
 
 
-@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("Deployment", marks=pytest.mark.cluster_slow), "ReplicaSet"]
+)
 @scenario
 async def test_a_workload_that_kubelets_reject_evicts_few_pods(
     scene: Scene, *, namespace: str, kind: str

@@ -20,7 +20,7 @@ Examples:
   kai install --config packing.yaml      with a scheduler configuration
   kai install --policies objects         no webhooks; the API server checks
   kai install --numa-exporter            with the exporter of NUMA placements
-  kai install --gpu-auditor              finds overuse of GPUs
+  kai install --gpu-auditor              with the auditor of GPUs
   kai install --json | jq '.items[].kind'
   kai install --reader | kubectl apply -f -      for kai plan --live and others
 \b
