@@ -40,9 +40,9 @@ def command(form: str) -> int:
     """Say whether the memory of this container's share is a limit, and why not.
 
     It runs inside a container and needs neither a GPU nor a cluster. The guard
-    is in force if the loader has put libkaiguard.so into this process, and if its
-    file, KAI_GUARD_REGION, can be used. Otherwise the last sentence says what else
-    limits the memory: HAMi-core, MPS, or nothing.
+    is in force if the loader has put libkaiguard.so into this process, its file,
+    KAI_GUARD_REGION, can be used, and KAI_GUARD_LIMIT is a limit. Otherwise the
+    last sentence says what else limits the memory: HAMi-core, MPS, or nothing.
     """
     from kai.runtime.state import guard
 
@@ -73,8 +73,10 @@ def _answer(found: GuardState) -> Answer:
 
 def _sentence(found: GuardState) -> str:
     if found:
-        limit = found.limit or "no limit"
-        part = f"{limit} of each GPU" if limit[:1].isdigit() else limit
+        limit = found.limit or "the amounts in KAI_GUARD_LIMITS"
+        if limit.isdigit():
+            limit += " bytes"
+        part = f"{limit} of each GPU" if found.limit else limit
         return f"The guard is in force: the memory of this container is limited to {part}."
     instead = {
         "guard": "",

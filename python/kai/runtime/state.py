@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from kai.runtime import variables
 from kai.runtime.guarded import GuardedDevice, NotGuarded, guarded
 
 _NO_START = "so programs that use a GPU do not start"
+_LIMIT = re.compile(r"[0-9]+(Ki|Mi|Gi|Ti)?|0\.[0-9]*|1\.0*")
+"""As guard/hooks/settings.cc reads it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +53,16 @@ def guard(*, environ: Mapping[str, str] | None = None) -> GuardState:
     why_not = _why_not(region, library, is_this_process=environ is None)
     others = {name: value for name, value in given.items() if name != variables.GUARD_REGION}
     devices, problem = _devices(region) if region else (None, "")
+    limit = given.get(variables.GUARD_LIMIT) or None
+    if limit is not None and not _LIMIT.fullmatch(limit):
+        problem = f"{variables.GUARD_LIMIT} is {limit!r}, no limit such as 0.5 or 16Gi, {_NO_START}"
+    elif limit is None and not why_not and not given.get(variables.GUARD_LIMITS):
+        why_not = f"{variables.GUARD_LIMIT} is not set: the guard counts, and refuses nothing"
     return GuardState(
         in_force=not (why_not or problem),
         why_not=why_not or problem,
         isolation=variables.isolation(others) if why_not else isolations.GUARD,
-        limit=given.get(variables.GUARD_LIMIT),
+        limit=limit,
         region=region,
         library=library,
         devices=devices,
@@ -75,11 +83,10 @@ def _why_not(region: str | None, library: str | None, *, is_this_process: bool) 
 
 def _devices(region: str) -> tuple[tuple[GuardedDevice, ...] | None, str]:
     """None, and why, if the file cannot be used."""
-    exists = os.path.exists(region)
-    if not os.access(region if exists else os.path.dirname(region) or ".", os.W_OK):
+    if not os.path.exists(region):
+        return None, f"{region} does not exist, {_NO_START}"
+    if not os.access(region, os.W_OK):
         return None, f"{region} cannot be written by this user, {_NO_START}"
-    if not exists:
-        return (), ""  # the first process that uses a GPU makes it
     try:
         return guarded(region) or (), ""
     except NotGuarded as error:

@@ -45,6 +45,24 @@ def test_an_amount_is_no_part(run: Run, guarded: Path, monkeypatch: pytest.Monke
     assert "is limited to 4096Mi of each GPU." in said_by(run)[1]
 
 
+def test_without_a_limit_nothing_starts_as_if_there_were_one(
+    run: Run, guarded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert guarded.exists()
+    monkeypatch.setenv("KAI_GUARD_LIMIT", "1")
+    assert "is limited to 1 bytes of each GPU." in said_by(run)[1]
+    monkeypatch.setenv("KAI_GUARD_LIMIT", "half")
+    status, out = said_by(run)
+    assert (status, "KAI_GUARD_LIMIT is 'half'" in out) == (1, True)
+    monkeypatch.delenv("KAI_GUARD_LIMIT")
+    status, out = said_by(run)
+    assert (status, "KAI_GUARD_LIMIT is not set" in out) == (1, True)
+    assert out.endswith("Nothing limits the memory of this container.")
+    monkeypatch.setenv("KAI_GUARD_LIMITS", "GPU-8216274a=0.5")
+    status, out = said_by(run)
+    assert (status, out.endswith("limited to the amounts in KAI_GUARD_LIMITS.")) == (0, True)
+
+
 def test_a_share_that_is_no_limit_is_status_1(
     run: Run, guarded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

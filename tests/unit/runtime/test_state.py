@@ -99,14 +99,41 @@ def test_a_file_that_is_none_of_the_guards_keeps_programs_from_starting(
     assert said == f"not in force: {found.why_not}"
 
 
-def test_the_first_program_makes_a_missing_file(container: dict[str, str]) -> None:
-    no_file(Path(container["KAI_GUARD_REGION"]))
-    assert guard(environ=container)
+def test_no_process_makes_a_missing_file(container: dict[str, str]) -> None:
+    region = Path(container["KAI_GUARD_REGION"])
+    no_file(region)
+    found = guard(environ=container)
+    assert (found.in_force, found.isolation, found.devices) == (False, "guard", None)
+    assert found.why_not == f"{region} does not exist, so programs that use a GPU do not start"
 
 
-def test_without_its_folder_nothing_can_count(container: dict[str, str]) -> None:
-    container["KAI_GUARD_REGION"] = "/nothing/here/region"
-    assert guard(environ=container).why_not.startswith("/nothing/here/region cannot be written")
+@pytest.mark.parametrize(
+    "limit", ["banana", "1.5", "nan", "-1", ".5", "50%", "16GB", " 0.5", "0x1"]
+)
+def test_a_limit_that_is_none_keeps_programs_from_starting(
+    container: dict[str, str], limit: str
+) -> None:
+    found = guard(environ={**container, "KAI_GUARD_LIMIT": limit})
+    assert (found.in_force, found.isolation) == (False, "guard")
+    assert found.why_not.startswith(f"KAI_GUARD_LIMIT is {limit!r}, no limit such as")
+    assert found.why_not.endswith(", so programs that use a GPU do not start")
+
+
+@pytest.mark.parametrize("limit", ["0.25", "0.333333333", "1.0", "0.", "1", "16Gi", "4096Mi"])
+def test_a_limit_as_the_library_reads_it(container: dict[str, str], limit: str) -> None:
+    found = guard(environ={**container, "KAI_GUARD_LIMIT": limit})
+    assert (found.in_force, found.limit) == (True, limit)
+
+
+@pytest.mark.parametrize("limit", [None, ""])
+def test_a_guard_without_a_limit_refuses_nothing(
+    container: dict[str, str], limit: str | None
+) -> None:
+    del container["KAI_GUARD_LIMIT"]
+    found = guard(environ=container if limit is None else {**container, "KAI_GUARD_LIMIT": limit})
+    assert (found.in_force, found.limit) == (False, None)
+    assert "KAI_GUARD_LIMIT is not set" in found.why_not
+    assert guard(environ={**container, "KAI_GUARD_LIMITS": "GPU-8216274a=0.5"})
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write every file")
