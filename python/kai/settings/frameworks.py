@@ -120,7 +120,7 @@ class _Written:
                     "KAI gives the pod this share as 0.00, and HAMi-core then sets no limit:"
                     " request at least 0.01 of a GPU"
                 )
-        elif share.isolation == "mps":
+        elif self.request.isolation == "mps":
             self._mps()
 
     def _mps(self) -> None:

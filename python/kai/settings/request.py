@@ -205,6 +205,8 @@ class PodRequest:
         """What keeps it to its share of a GPU: an `isolation`, or "mig"; None: it has no share."""
         if self.gpu_kind == "mig":
             return isolations.MIG
+        if self.isolation == isolations.GUARD and self.mps:
+            return isolations.MPS  # the webhook gives it the limits of MPS instead
         return self.isolation if self.shares_gpus else None
 
     @property
@@ -221,7 +223,7 @@ class PodRequest:
             fraction=None if self.gpu_fraction is None else str(self.gpu_fraction),
             memory=None if self.gpu_memory is None else int(self.gpu_memory),
             total=self.gpu_memory_total,
-            isolation=self.isolation,
+            isolation=self.isolated_by or isolations.NONE,
             headroom=self.headroom,
             processes=self.processes,
         )
@@ -389,8 +391,18 @@ class PodRequest:
                     raise rules.refuse(f"{problem}: write {write}")
                 if key in own:
                     raise rules.refuse(f"{key} has its own argument: write {own[key]}=")
+                if key == keys.GUARD_ANNOTATION and mapping[key] != "false":
+                    raise rules.refuse(
+                        f"{key} is {mapping[key]!r}: write isolation='guard' instead, or \"false\""
+                        " for a pod without the guard"
+                    )
                 if key.startswith(_OF_CONTAINER):
                     raise rules.refuse(f"style='nvfractions' writes {key}: use it with gpu_memory=")
+        if keys.GUARD_ANNOTATION in annotations and self.isolation == isolations.GUARD:
+            raise rules.refuse(
+                f"isolation='guard' and the annotation {keys.GUARD_ANNOTATION} exclude each other:"
+                " write one of them"
+            )
         self._set("labels", MappingProxyType(labels))
         self._set("annotations", MappingProxyType(annotations))
         env = rules.variables(self.env)
@@ -447,6 +459,11 @@ class PodRequest:
                 raise rules.refuse("style nvfractions needs KAI 0.18: write kai_version='0.18'")
             if self.gpu_kind != "memory":
                 raise rules.refuse("style nvfractions needs gpu_memory=: write it, or style legacy")
+            if self.isolation == isolations.GUARD:
+                raise rules.refuse(
+                    "isolation='guard' reads no annotations of style nvfractions: write"
+                    " style='legacy' or isolation='nvfractions'"
+                )
         if self.compute_sharing is not None:
             rules.one_of("compute_sharing", self.compute_sharing, ("time-slicing", "sm-sharing"))
             if not is_new or not self.shares_gpus:

@@ -106,6 +106,32 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"kai_version": "0.5"}, "0.17"),
     ({"style": "nvfractions", "gpu_memory": 1000}, "needs KAI 0.18"),
     ({"style": "nvfractions", "gpu_fraction": 0.5, "kai_version": "0.18"}, "gpu_memory="),
+    (
+        {
+            "style": "nvfractions",
+            "gpu_memory": 1000,
+            "kai_version": "0.18",
+            "isolation": "guard",
+        },
+        "style='legacy' or isolation='nvfractions'",
+    ),
+    # the guard: only the opposite of isolation= is an annotation
+    (
+        {"gpu_fraction": 0.5, "annotations": {"kai.scheduler/gpu-guard": "true"}},
+        "write isolation='guard' instead",
+    ),
+    (
+        {"gpu_fraction": 0.5, "annotations": {"kai.scheduler/gpu-guard": "no"}},
+        "'no': write isolation='guard' instead, or \"false\"",
+    ),
+    (
+        {
+            "gpu_fraction": 0.5,
+            "isolation": "guard",
+            "annotations": {"kai.scheduler/gpu-guard": "false"},
+        },
+        "exclude each other",
+    ),
     ({"compute_sharing": "sm-sharing", "gpu_fraction": 0.5}, "needs KAI 0.18"),
     ({"compute_sharing": "luck", "gpu_fraction": 0.5, "kai_version": "0.18"}, "sm-sharing"),
     ({"headroom": -1}, "of at least 0"),

@@ -7,6 +7,7 @@ import pytest
 
 from kai.api import gpu_memory
 from kai.settings import PodRequest
+from kai.settings.frameworks import settings_for
 from kai.settings.share import Share
 
 
@@ -156,3 +157,13 @@ def test_the_fraction_of_an_unknown_device_has_headroom() -> None:
     # The guard shows a requested amount as the size of any device.
     guarded = share_of(gpu_memory=4096, isolation="guard")
     assert (guarded.total, guarded.allocator_fraction()) == (4096, Fraction(875, 1000))
+
+
+def test_a_client_of_mps_gets_its_limits_where_it_would_get_the_guard() -> None:
+    """CUDA reports the whole device then: 0.933 of it would be twice the share."""
+    request = PodRequest(
+        gpu_fraction=0.5, gpu_memory_total=15360, isolation="guard", mps=True, framework="jax"
+    )
+    settings = settings_for(request)
+    assert settings.env == {"XLA_CLIENT_MEM_FRACTION": "0.464"}
+    assert (request.isolated_by, settings.volumes, settings.warnings) == ("mps", (), ())
