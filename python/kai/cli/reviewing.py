@@ -160,6 +160,9 @@ def rules_of(refuse: frozenset[str], warn: frozenset[str], **members: Any) -> Ru
     if both := sorted(refuse & warn):
         raise click.UsageError(f"--refuse and --warn both have {both[0]}")
     guard = Guard(**{name.removeprefix("guard_"): members.pop(name) for name in OF_GUARD})
+    for name, option in given_options().items():
+        if name in OF_GUARD[1:] and not guard.image:
+            raise click.UsageError(f"{option} needs --guard-image: without it no pod has the guard")
     return Rules(refused=(REFUSED_BEYOND_KAI | refuse) - warn, guard=guard, **members)
 
 
