@@ -80,8 +80,11 @@ def decide(pod: Mapping[str, Any], rules: Rules, known: Known) -> Guarding:
     guard = rules.guard
     if not guard.image or not has_lists(pod) or not limit_of(pod):
         return Guarding(False)
-    chosen = _chosen(annotations_of(pod).get(keys.GUARD_ANNOTATION))
+    given = annotations_of(pod).get(keys.GUARD_ANNOTATION)
+    chosen = _chosen(given)
     unknown = ""
+    if given is not None and chosen is None:
+        unknown = f'the annotation {keys.GUARD_ANNOTATION} is {given!r}: write "true" or "false"'
     queue = text(labels_of(pod).get(rules.queue_label))
     if chosen is None and queue and not known.knows_queues:
         unknown = f"the choice of queue {queue} is not known yet: create the pod again"

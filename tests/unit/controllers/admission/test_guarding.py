@@ -166,7 +166,6 @@ CHOOSING = Cluster(
         ("", "", False, False),
         ("strict", "false", True, False),
         ("free", "true", False, True),
-        ("free", "no", False, False),
     ],
 )
 def test_the_pod_chooses_then_its_queue_then_the_queues_above_then_the_cluster(
@@ -174,6 +173,19 @@ def test_the_pod_chooses_then_its_queue_then_the_queues_above_then_the_cluster(
 ) -> None:
     rules = rules_with(shares=by_default)
     assert decide(half(queue=queue, choice=choice), rules, CHOOSING) == Guarding(is_guarded)
+
+
+@pytest.mark.parametrize("choice", ["no", "True", "FALSE", " "])
+@pytest.mark.parametrize(("queue", "by_default"), [("free", True), ("strict", False)])
+def test_a_value_that_chooses_nothing_is_said(choice: str, queue: str, by_default: bool) -> None:
+    rules = rules_with(shares=by_default)
+    found = decide(half(queue=queue, choice=choice), rules, CHOOSING)
+    assert found.is_guarded is decide(half(queue=queue), rules, CHOOSING).is_guarded
+    words = "gets the guard" if found.is_guarded else "gets no guard"
+    assert found.problem == (
+        f"the pod {words} of its GPU memory: the annotation kai.scheduler/gpu-guard is {choice!r}:"
+        ' write "true" or "false"'
+    )
 
 
 def test_a_cluster_may_name_queues_by_another_label() -> None:
