@@ -123,6 +123,8 @@ def command(
     numbers as metrics. A pod that uses more than its share in two measurements in
     a row gets an event, at most one in ten minutes. Nothing is stopped.
     """
+    if not node_name:
+        raise click.UsageError("--node-name is empty: write the name of its node")
     from kai.api.extras import need_cluster_extra
     from kai.k8s.kubelet import need_numa_extra
     from kai.runtime.measuring import measure

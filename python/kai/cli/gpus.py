@@ -71,6 +71,8 @@ def command(
     if node is not None:
         if files:
             raise click.UsageError("--node and FILE exclude each other")
+        if not node:
+            raise click.UsageError("--node is empty: write the name of this node")
         _show_node(node, kubeconfig, context, form)
         return
     given = os.environ.get(keys.GUARD_REGION_ENV)

@@ -97,6 +97,13 @@ def test_tables_of_gpus_pods_and_processes(run: Run, measured: list[tuple[str, A
     assert "the kubelet: no such socket" in said
 
 
+def test_a_node_without_a_name_is_refused(run: Run, measured: list[tuple[str, Any]]) -> None:
+    """As in a pod whose variable for it is missing: all pods would be of no pod."""
+    done = run("gpus", "--node", "")
+    assert (done.status, measured) == (2, [])
+    assert "--node is empty: write the name of this node" in done.err
+
+
 def test_json_and_csv_have_bytes(run: Run, measured: list[tuple[str, Any]]) -> None:
     found = json.loads(run("gpus", "--node", "n1", "--json").out)
     assert (found["node"], found["problems"]) == ("n1", ["the kubelet: no such socket"])

@@ -80,6 +80,7 @@ def test_the_gpu_auditor_has_options_of_its_own(run: Run, monkeypatch: pytest.Mo
     ("arguments", "why"),
     [
         (["gpu-auditor"], "--node-name is missing"),
+        (["gpu-auditor", "--node-name", ""], "--node-name is empty: write the name"),
         (["gpu-auditor", "--node-name", "n", "--tolerance", "much"], "--tolerance"),
         (["gpu-auditor", "--node-name", "n", "--tolerance", "-1"], "-1 is negative"),
         (["all", "gpu-auditor"], "gpu-auditor is not a role: run it alone"),

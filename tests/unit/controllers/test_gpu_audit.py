@@ -357,6 +357,15 @@ def test_processes_outside_of_pods_are_an_event_of_the_node() -> None:
     assert night.measures(MODEST) == []
 
 
+def test_several_processes_outside_of_pods_are_one_sentence() -> None:
+    night = Night()
+    strange = device(process(900, 3, "", "Xorg"), process(901, 1, "", "python"))
+    assert [night.measures(strange) for _ in range(2)][1] == ["GpuUsedOutsidePods /n1"]
+    assert night.events[0].message == (
+        "Xorg (process 900), python (process 901) of no pod use 4 GiB of GPU-1"
+    )
+
+
 def test_small_changes_of_the_amount_give_the_same_text() -> None:
     texts = set()
     for more in (0, 10 * MIB, 40 * MIB):

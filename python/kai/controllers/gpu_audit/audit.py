@@ -104,7 +104,8 @@ def _event_of_node(uses: Sequence[PodUse], rules: AuditRules) -> Event:
     for use in uses:
         what = f"of pod {use.uid}, which the API server does not have," if use.uid else "of no pod"
         names = listing(f"{each.name} (process {each.pid})" for each in use.processes)
-        sentences.append(f"{names} {what} uses {_amount(use.used)} of {use.device}")
+        verb = "uses" if len(use.processes) == 1 else "use"
+        sentences.append(f"{names} {what} {verb} {_amount(use.used)} of {use.device}")
     return Event("Node", "", rules.node, rules.node, "Warning", OUTSIDE, "; ".join(sentences))
 
 
