@@ -108,11 +108,11 @@ def _tables(measurement: Measurement, uses: Sequence[PodUse]) -> Iterator[Table]
         return
     yield Table(
         "Pods",
-        ("GPU", "pod", "share", "in use", "guard counts", "peak", "refused"),
+        ("pod", "GPU", "share", "in use", "guard counts", "peak", "refused"),
         [
             (
-                use.device[:12],
                 _pod_text(use),
+                use.device[:12],
                 "unknown" if use.share is None else size(use.share) if use.share else "none",
                 "unknown" if use.used is None else size(use.used),
                 *(
@@ -125,16 +125,17 @@ def _tables(measurement: Measurement, uses: Sequence[PodUse]) -> Iterator[Table]
             for use in uses
         ],
         right=frozenset({2, 3, 4, 5, 6}),
+        spare=(6, 5),
     )
     processes = [(use, process) for use in uses for process in use.processes]
     if processes:
         yield Table(
             "Processes",
-            ("GPU", "pod", "pid", "process", "in use", "guard counts", "peak"),
+            ("pod", "GPU", "pid", "process", "in use", "guard counts", "peak"),
             [
                 (
-                    use.device[:12],
                     _pod_text(use),
+                    use.device[:12],
                     str(process.pid),
                     process.name,
                     "unknown" if process.used is None else size(process.used),
@@ -144,6 +145,7 @@ def _tables(measurement: Measurement, uses: Sequence[PodUse]) -> Iterator[Table]
                 for use, process in processes
             ],
             right=frozenset({2, 4, 5, 6}),
+            spare=(6,),
         )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +19,7 @@ from kai.api.gpu_use import (
     MeasuredDevice,
     Measurement,
 )
+from kai.cli import main
 from kai.controllers.gpu_audit import AuditRules, PodShare, PodUse, uses_of
 from kai.controllers.gpu_audit.shares import Part
 from kai.runtime import measuring
@@ -83,18 +86,39 @@ def test_tables_of_gpus_pods_and_processes(run: Run, measured: list[tuple[str, A
     for line in (
         f"{CARD} 80 GiB 75 GiB",
         f"{IDLE} 80 GiB 0 B",
-        "GPU-8216274a vision/train-0 40 GiB 31.5 GiB 31.2 GiB 40 GiB 12",
-        "GPU-8216274a speech/serve 30 GiB 43 GiB no guard - -",
-        "GPU-8216274a (no pod) none 256 MiB no guard - -",
-        "GPU-93f1c2d4 speech/whole 80 GiB 0 B no guard - -",
-        "GPU-8216274a vision/train-0 812 python 31 GiB 30.7 GiB 39.5 GiB",
-        "GPU-8216274a vision/train-0 813 python 512 MiB - -",
+        "vision/train-0 GPU-8216274a 40 GiB 31.5 GiB 31.2 GiB 40 GiB 12",
+        "speech/serve GPU-8216274a 30 GiB 43 GiB no guard - -",
+        "(no pod) GPU-8216274a none 256 MiB no guard - -",
+        "speech/whole GPU-93f1c2d4 80 GiB 0 B no guard - -",
+        "vision/train-0 GPU-8216274a 812 python 31 GiB 30.7 GiB 39.5 GiB",
+        "vision/train-0 GPU-8216274a 813 python 512 MiB - -",
     ):
         assert line in lines, done.out
     said = " ".join(done.out.split())
     assert f"speech/serve uses 43 GiB of {CARD}, and its share is 30 GiB." in said
     assert f"(no pod) uses 256 MiB of {CARD}, and was given nothing of it." in said
     assert "the kubelet: no such socket" in said
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_tables_fit_80_columns(
+    measured: list[tuple[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = PodShare("computer-vision", "sweep-worker-0-7f9c8d6b5-x2x4z", "u1", SHARES["u1"].parts)
+    monkeypatch.setitem(SHARES, "u1", long)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", terminal := Terminal())
+        assert main(["gpus", "--node", "n1"]) == 0
+    assert measured
+    lines = terminal.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(each.startswith("  comput") and " 40 GiB " in each for each in lines)
 
 
 def test_a_node_without_a_name_is_refused(run: Run, measured: list[tuple[str, Any]]) -> None:
