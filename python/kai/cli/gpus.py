@@ -28,9 +28,9 @@ _COLUMNS = (
     "gpus",
     epilog="""\b
 Examples:
-  kai gpus                                  in a container with a guarded share
-  kai gpus --node n1                        on the node n1, for all its pods
-  kai gpus FILE                             the file of one pod
+  kai gpus                              in a container with a guarded share
+  kai gpus --node n1                    on the node n1, for all its pods
+  kai gpus FILE                         the file of one pod
   kai gpus --json | jq '.devices[].refusals'
 \b
 Two processes that share half of a GPU:

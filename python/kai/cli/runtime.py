@@ -20,13 +20,13 @@ _COLUMNS = ("in_force", "why_not", "isolation", "limit", "region", "library")
     "runtime",
     epilog="""\b
 Examples:
-  kubectl exec train -- kai runtime            whether this pod's share is a limit
-  kai runtime && python train.py               start only if it is
+  kubectl exec train -- kai runtime        whether this pod's share is a limit
+  kai runtime && python train.py           start only if it is
   kai runtime --json | jq -r .why_not
 \b
 In a pod with half of a GPU:
-  The guard is in force: the memory of this container is limited to 0.5 of each
-  GPU.
+  The guard is in force: the memory of this container is limited to 0.5 of
+  each GPU.
 \b
 Without it:
   The guard is not in force: LD_PRELOAD does not name libkaiguard.so. Nothing

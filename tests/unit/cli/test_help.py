@@ -20,7 +20,19 @@ def test_help_lists_every_command(run: Run) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["plan", "queues", "nodes", "groups", "demo", "lint", "install", "snapshot", "compare"],
+    [
+        "plan",
+        "queues",
+        "nodes",
+        "groups",
+        "demo",
+        "lint",
+        "install",
+        "snapshot",
+        "compare",
+        "gpus",
+        "runtime",
+    ],
 )
 def test_help_of_a_command_fits_a_terminal(run: Run, command: str) -> None:
     done = run(command, "-h")
