@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral
 from typing import Any
 
 from kai.api import gpu_memory
@@ -87,6 +88,8 @@ def limit(
     devices: list[_Device] = []
     if isolation == "none" and portion is None:
         problems.append("this container has no share of a GPU, so nothing is limited")
+    elif wrong := _wrong(headroom_mib, 0, "headroom_mib") or _wrong(processes, 1, "processes"):
+        problems.append(wrong)
     elif not names:
         problems.append("no framework was found: write its name, as in limit('torch')")
     else:
@@ -118,6 +121,12 @@ def limit(
     for problem in problems:
         warnings.warn(f"kai.runtime.limit: {problem}", RuntimeWarning, stacklevel=2)
     return result
+
+
+def _wrong(value: object, least: int, name: str) -> str:
+    if isinstance(value, Integral) and int(value) >= least:
+        return ""
+    return f"{name} is {value!r}: write a whole number of at least {least}"
 
 
 def _devices(

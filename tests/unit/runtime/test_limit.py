@@ -95,6 +95,23 @@ def test_a_too_small_share_causes_a_warning(torch: FakeTorch) -> None:
     assert (torch.calls, len(done.problems)) == ([], 1)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("headroom_mib", -100_000),  # the part would be 10 devices
+        ("headroom_mib", float("nan")),
+        ("headroom_mib", "512"),
+        ("processes", 0),
+        ("processes", 1.5),
+    ],
+)
+def test_a_wrong_number_does_not_stop_the_pod(torch: FakeTorch, name: str, value: Any) -> None:
+    numbers: dict[str, Any] = {name: value}
+    with pytest.warns(RuntimeWarning, match=f"{name} is .*: write a whole number of at least"):
+        done = of_limit("torch", environ=dict(HALF), totals_mib=[10000], **numbers)
+    assert (done.applied, torch.calls) == ((), [])
+
+
 def test_a_framework_that_fails_does_not_stop_the_pod(torch: FakeTorch) -> None:
     def fail(*_: Any) -> None:
         raise RuntimeError("out of luck")
