@@ -17,6 +17,25 @@ bool LostItsGang(const CycleView& cycle, PodGroupId group) {
          !cycle.order->IsReady(group);
 }
 
+// True: it got places without any eviction, beside pods that got theirs after its own turn to
+// allocate. A search would find them too, and evict pods for them that now have to be elsewhere to
+// return.
+bool FindsPlaces(CycleView& cycle, PodGroupId group) {
+  const Cluster& cluster = *cycle.cluster;
+  if (cluster.affinity().empty() || !cycle.placer->options().check_nodes ||
+      !cycle.switches->on(Switch::kLeavingPods) ||
+      std::ranges::all_of(cycle.order->PodsToPlace(group), [&](PodId pod) {
+        return cluster.ClassOf(pod).affinity.required.empty();
+      }))
+    return false;
+  const Statement::Checkpoint start = cycle.statement->Mark();
+  if (!cycle.placer->Place(group, GroupPlacer::Mode::kSimulate, cycle.statement).placed)
+    return false;
+  if (cycle.order->IsGangSatisfied(group)) return true;
+  cycle.statement->RollBackTo(start);
+  return false;
+}
+
 }  // namespace
 
 std::vector<std::span<const PodGroupId>> EvictionAction::WorthTrying(CycleView& cycle) const {
@@ -74,6 +93,11 @@ void EvictionAction::Run(CycleView& cycle) {
       turns.Fail();
       continue;
     }
+    const Statement::Checkpoint start = cycle.statement->Mark();
+    if (FindsPlaces(cycle, group)) {
+      Commit(cycle, group, start);
+      continue;
+    }
     lists.Update();
     Candidates candidates;
     if (!CannotSucceed(cycle, group)) candidates = CandidatesFor(cycle, group, &lists);
@@ -82,7 +106,6 @@ void EvictionAction::Run(CycleView& cycle) {
       turns.Fail();
       continue;
     }
-    const Statement::Checkpoint start = cycle.statement->Mark();
     VictimSearch search(cycle, group, candidates,
                         [&](const Scenario& scenario, const QuotaCount& request) {
                           return Accepts(cycle, group, scenario, request);

@@ -350,3 +350,28 @@ def test_as_kai_a_group_evicts_again_at_once() -> None:
         "a/other-0",
         "a/high-0",
     ]
+
+
+# ---- pods that get their places in the same cycle ------------------------------------------------
+
+
+def beside_a_later_partner() -> kai.Cluster:
+    """a/second has to be near pods of its series, and not where a/first is. a/partner, which is
+    younger, gives it a place."""
+    series: Any = {"labels": {"app": "series"}}
+    beside: Any = {**series, "affinity": {"app": "series"}}
+    cluster = kai.Cluster().queue("a")
+    cluster.node("n1", gpus=8, labels={"side": "left"})
+    cluster.node("n2", gpus=8, labels={"side": "right"})
+    cluster.running("a/first", gpus=1, node="n1", **beside)
+    cluster.pending("a/second", gpus=1, node_selector={"side": "right"}, **beside)
+    return cluster.pending("a/partner", gpus=1, node_selector={"side": "right"}, **series)
+
+
+def test_nothing_moves_for_a_pod_whose_partner_got_its_place_after_it() -> None:
+    cluster, scheduler = beside_a_later_partner(), kai.Scheduler()
+    plan = scheduler.plan(cluster, now=NOW)
+    assert [(each.kind, each.pod, each.node) for each in plan.decisions] == [
+        ("bind", "a/partner-0", "n2"),
+        ("pipeline", "a/second-0", "n2"),
+    ]

@@ -1370,6 +1370,21 @@ std::optional<Solution> TrySolve(const World& world, const std::string& action, 
   return solution;
 }
 
+// The places of a group with required affinity, if it has some without any eviction: beside pods
+// that got theirs after its own turn to allocate (spec 2 W11).
+std::optional<Simulation> PlacesOf(const World& world, const Search& search) {
+  const Settings& settings = world.settings();
+  if (!settings.switches.on(Switch::kLeavingPods) || !settings.Has("predicates") ||
+      std::all_of(search.tasks.begin(), search.tasks.end(), [&](int pod) {
+        return At(world.kept().pods, pod).row->affinity.required.empty();
+      }))
+    return std::nullopt;
+  Simulation trial(world, search.feasible);
+  if (!trial.PlaceGroup(search.group) || !IsGangSatisfied(trial.world(), search.group, ""))
+    return std::nullopt;
+  return trial;
+}
+
 std::vector<Decision> MakeRoom(World* world, const std::string& action,
                                const std::vector<std::string>& signatures,
                                const Observer& observer) {
@@ -1407,6 +1422,11 @@ std::vector<Decision> MakeRoom(World* world, const std::string& action,
     if (settings.Has("predicates") &&  // spec 2 R7
         !std::all_of(tasks.begin(), tasks.end(),
                      [&](int pod) { return PassesPodChecks(*world, pod); })) {
+      continue;
+    }
+    if (const auto places = PlacesOf(*world, SearchFor(*world, action, group))) {
+      plan.insert(plan.end(), places->pipelined().begin(), places->pipelined().end());
+      *world = places->world();
       continue;
     }
     std::optional<Solution> solution = TrySolve(*world, action, group, observer);
