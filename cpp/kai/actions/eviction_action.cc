@@ -58,9 +58,12 @@ std::vector<std::span<const PodGroupId>> EvictionAction::WorthTrying(CycleView& 
   return runs;
 }
 
+bool EvictionAction::CannotStart(CycleView& cycle, PodGroupId group) {
+  return !MayStart(cycle, group) || CanNeverRun(cycle, group) || LostItsGang(cycle, group);
+}
+
 bool EvictionAction::CannotGain(CycleView& cycle, PodGroupId group) {
-  return !MayStart(cycle, group) || CanNeverRun(cycle, group) || LostItsGang(cycle, group) ||
-         CannotSucceed(cycle, group);
+  return CannotStart(cycle, group) || CannotSucceed(cycle, group);
 }
 
 bool EvictionAction::NoneCanGain(CycleView& cycle,
@@ -89,7 +92,7 @@ void EvictionAction::Run(CycleView& cycle) {
                                                       : FailedGroups::Scope::kCluster);
   for (; group.valid(); group = turns.Next()) {
     if (failed.Includes(group)) continue;
-    if (!MayStart(cycle, group) || CanNeverRun(cycle, group) || LostItsGang(cycle, group)) {
+    if (CannotStart(cycle, group)) {
       turns.Fail();
       continue;
     }

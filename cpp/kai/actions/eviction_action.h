@@ -71,6 +71,8 @@ class EvictionAction : public Action {
 
  private:
   std::vector<std::span<const PodGroupId>> WorthTrying(CycleView& cycle) const;
+  // True: whatever is evicted, the group starts no pods now.
+  bool CannotStart(CycleView& cycle, PodGroupId group);
   // True: the group would fail in the current state.
   bool CannotGain(CycleView& cycle, PodGroupId group);
   // True: so would all remaining groups of these runs.
