@@ -93,7 +93,7 @@ const char* ReadSettings(Settings* settings) {
   settings->region = getenv("KAI_GUARD_REGION");
   if (settings->region != nullptr && settings->region[0] == '\0') settings->region = nullptr;
   const char* limit = getenv("KAI_GUARD_LIMIT");
-  if (limit != nullptr && limit[0] != '\0') {
+  if (limit != nullptr) {
     const char* end = ReadLimit(limit, &settings->limit);
     if (end == nullptr || *end != '\0')
       return "KAI_GUARD_LIMIT is no amount of memory such as 16Gi, and no part of a device such "

@@ -41,7 +41,8 @@ TEST_F(SettingsTest, LimitsAreBytesOrPartsOfADevice) {
 }
 
 TEST_F(SettingsTest, WhatIsNoLimitIsRefused) {
-  for (const char* text : {"half", "-1", "1.5", "16GB", "0.5,", "99999999999999999999", "16 Gi"}) {
+  for (const char* text :
+       {"", "half", "-1", "1.5", "16GB", "0.5,", "99999999999999999999", "16 Gi"}) {
     Settings settings;
     EXPECT_NE(Read("KAI_GUARD_LIMIT", text, &settings), nullptr) << text;
   }

@@ -30,7 +30,7 @@ class Machine:
         self.folder.joinpath("region").touch()
 
     def environment(self, *, limit: str | None = None, **more: str) -> dict[str, str]:
-        """Of a program. `limit`: the guard is preloaded, with this KAI_GUARD_LIMIT."""
+        """Of a program. `limit`: the guard is preloaded, with this KAI_GUARD_LIMIT; "": without."""
         found = {
             **os.environ,
             "LD_LIBRARY_PATH": str(STUBS),
@@ -42,7 +42,7 @@ class Machine:
             found |= {
                 "LD_PRELOAD": str(LIBRARY),
                 "KAI_GUARD_REGION": str(self.folder / "region"),
-                "KAI_GUARD_LIMIT": limit,
+                **({"KAI_GUARD_LIMIT": limit} if limit else {}),
             }
         found |= more
         # A context of the stub takes nothing then, which none of a real card does.

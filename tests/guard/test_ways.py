@@ -441,6 +441,7 @@ except cu.Failed as failed: print(failed)
     ("variables", "sentence"),
     [
         ({"KAI_GUARD_LIMIT": "half"}, "KAI_GUARD_LIMIT is no amount of memory such as 16Gi"),
+        ({"KAI_GUARD_LIMIT": ""}, "KAI_GUARD_LIMIT is no amount of memory such as 16Gi"),
         ({"KAI_GUARD_LIMITS": "0.5"}, "KAI_GUARD_LIMITS is no list such as GPU-<uuid>=0.5"),
         ({"KAI_GUARD_CONTEXT": "0.5"}, "KAI_GUARD_CONTEXT is no amount of memory such as 500Mi"),
         ({"KAI_GUARD_REGION": ""}, "KAI_GUARD_REGION is missing"),

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kai.api import keys
-from kai.api.reading import annotations_of, at, labels_of, objects, text
+from kai.api.reading import annotations_of, at, labels_of, mapping, objects, text
 from kai.controllers.admission.known import Known
 from kai.controllers.admission.rules import Guard, Rules, fraction_container_ref, has_lists
 
@@ -28,11 +28,7 @@ CONTAINER = "kai-guard"
 
 _ARGS = ["run", "guard-files", FOLDER]
 _DIGITS = re.compile(r"[0-9]{1,15}")
-_RESOURCES = {
-    # Equal, so that a pod whose containers are Guaranteed stays so.
-    "requests": {"cpu": "100m", "memory": "128Mi"},
-    "limits": {"cpu": "100m", "memory": "128Mi"},
-}
+_AMOUNTS = {"cpu": "100m", "memory": "128Mi"}  # requests and limits of the init container
 _SECURITY = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -159,7 +155,8 @@ def add_guard(pod: dict[str, Any], guard: Guard) -> None:
         volume = {"name": VOLUME, "emptyDir": {"medium": "Memory"}}
         spec["volumes"] = [*(spec.get("volumes") or []), volume]
     if not _named(spec.get("initContainers"), CONTAINER):
-        spec["initContainers"] = [_files(guard), *(spec.get("initContainers") or [])]
+        files = {**_files(guard), "resources": _resources(spec)}
+        spec["initContainers"] = [files, *(spec.get("initContainers") or [])]
     if not _named(container.get("volumeMounts"), VOLUME):
         mount = {"name": VOLUME, "mountPath": FOLDER}
         container["volumeMounts"] = [*(container.get("volumeMounts") or []), mount]
@@ -176,12 +173,23 @@ def add_guard(pod: dict[str, Any], guard: Guard) -> None:
     container["env"] = others + own
 
 
+def _resources(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the init container: of what the pod's containers have amounts, so that the pod counts for
+    no other limit of its queue, and its quality of service stays as it is."""
+    counted: set[str] = set()
+    for part in ("containers", "initContainers"):
+        for container in objects(spec.get(part)):
+            resources = mapping(container.get("resources"))
+            counted |= {*mapping(resources.get("requests")), *mapping(resources.get("limits"))}
+    amounts = {name: amount for name, amount in _AMOUNTS.items() if name in counted}
+    return {"requests": amounts, "limits": amounts} if amounts else {}
+
+
 def _files(guard: Guard) -> dict[str, Any]:
     return {
         "name": CONTAINER,
         "image": guard.image,
         "args": [*_ARGS, *(() if guard.required else ("--optional",))],
-        "resources": _RESOURCES,
         "securityContext": _SECURITY,
         "volumeMounts": [{"name": VOLUME, "mountPath": FOLDER}],
     }

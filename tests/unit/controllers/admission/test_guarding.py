@@ -92,6 +92,20 @@ def test_it_runs_before_the_pods_own_init_containers() -> None:
     assert [each["name"] for each in patched["spec"]["initContainers"]] == ["kai-guard", "fetch"]
 
 
+@pytest.mark.parametrize(
+    ("own", "requested"),
+    [
+        ({}, {}),
+        ({"requests": {"cpu": "1"}}, {"cpu": "100m"}),
+        ({"limits": {"cpu": "1", "memory": "1Gi"}}, {"cpu": "100m", "memory": "128Mi"}),
+    ],
+)
+def test_it_requests_what_the_pod_requests(own: dict[str, Any], requested: dict[str, str]) -> None:
+    """A queue without a limit of CPUs has none to give, and a Guaranteed pod stays one."""
+    [first] = created(half(container(resources=own)))["spec"]["initContainers"]
+    assert first["resources"] == ({"requests": requested, "limits": requested} if requested else {})
+
+
 def test_a_pod_that_is_reviewed_again_stays_as_it_is() -> None:
     once = created(half())
     assert created(once) == once
