@@ -375,3 +375,16 @@ def test_nothing_moves_for_a_pod_whose_partner_got_its_place_after_it() -> None:
         ("bind", "a/partner-0", "n2"),
         ("pipeline", "a/second-0", "n2"),
     ]
+
+
+# ---- gangs that lack pods ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("minimum", "moves"), [(1, ["a/part-0"]), (2, [])])
+def test_a_pod_whose_gang_lacks_pods_does_not_move(minimum: int, moves: list[str]) -> None:
+    """It could not start again."""
+    cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=4)
+    cluster.running("a/part", gpus=2, node="n1", min_member=minimum)
+    cluster.running("a/fixed", gpus=2, node="n2", preemptible=False)
+    plan = kai.Scheduler().plan(cluster.pending("a/big", gpus=4), now=NOW)
+    assert [each.pod for each in plan.evictions if each.action == "consolidation"] == moves
