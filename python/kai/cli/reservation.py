@@ -71,13 +71,10 @@ def command(
         raise click.UsageError("--fake and --device exclude each other")
     own = PodName(namespace, pod)
     chosen = (fake_device(own),) if fake else given
+    find = (lambda: chosen) if chosen else nvml.uuids
     log = Log(as_json=log_json)
     run_until_signal(
-        lambda stop: hold(
-            *(own, (lambda: chosen) if chosen else nvml.uuids, stop, log),
-            kubeconfig=kubeconfig,
-            context=context,
-        ),
+        lambda stop: hold(own, find, stop, log, kubeconfig=kubeconfig, context=context),
         log,
     )
     return 0

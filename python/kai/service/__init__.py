@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kai.service.options import Options, RunOptions
     from kai.service.programs.gpu_auditor import AuditorOptions, Measure
     from kai.service.programs.numa_exporter import ExporterOptions
+    from kai.service.programs.on_node import OnNode
 
 
 async def run(
@@ -93,19 +94,12 @@ def export_numa(
 
     Raises UnreachableError, RefusedError and InvalidInputError for a server that cannot be used.
     """
-    from kai.service.log import Log
     from kai.service.programs.numa_exporter import Exporter
-    from kai.service.signals import run_until_signal
 
-    log = log or Log()
+    def program(client: Client, log: Log) -> Exporter:
+        return Exporter(client, options, log)
 
-    async def work(stop: asyncio.Event) -> None:
-        client = await _connected(kubeconfig, context, stop)
-        if client is not None:
-            async with client:
-                await Exporter(client, options, log).run(stop)
-
-    run_until_signal(work, log)
+    _run_on_node(program, kubeconfig, context, log)
 
 
 def audit_gpus(
@@ -120,8 +114,22 @@ def audit_gpus(
 
     Raises UnreachableError, RefusedError and InvalidInputError for a server that cannot be used.
     """
-    from kai.service.log import Log
     from kai.service.programs.gpu_auditor import Auditor
+
+    def program(client: Client, log: Log) -> Auditor:
+        return Auditor(client, options, measure, log)
+
+    _run_on_node(program, kubeconfig, context, log)
+
+
+def _run_on_node(
+    program: Callable[[Client, Log], OnNode],
+    kubeconfig: str | os.PathLike[str] | None,
+    context: str | None,
+    log: Log | None,
+) -> None:
+    """Connects a program without roles and runs it until SIGTERM or SIGINT, in the main thread."""
+    from kai.service.log import Log
     from kai.service.signals import run_until_signal
 
     log = log or Log()
@@ -130,7 +138,7 @@ def audit_gpus(
         client = await _connected(kubeconfig, context, stop)
         if client is not None:
             async with client:
-                await Auditor(client, options, measure, log).run(stop)
+                await program(client, log).run(stop)
 
     run_until_signal(work, log)
 

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import kai
 from kai.api import keys
 from kai.api.gpu_use import Measurement
 from kai.api.pod_resources import PodResources
-from kai.api.resources import resource
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.gpu_audit import (
     AuditRules,
@@ -41,12 +39,12 @@ from kai.k8s.writing import Writer
 from kai.service.log import Log
 from kai.service.pages import Pages
 from kai.service.programs.gpu_metrics import AuditorMetrics
+from kai.service.programs.on_node import SOCKET, Problems, pods_on
 
 if TYPE_CHECKING:
     from kai.k8s.client import Client
 
 COMPONENT = "gpu-auditor"
-SOCKET = "/var/lib/kubelet/pod-resources/kubelet.sock"
 MOST_WAIT_S = 60.0  # between failed measurements
 PODS_AGE_S = 60.0  # the pods are read again after it, and when one is new
 LONGEST_MEASUREMENT_S = 120.0
@@ -76,9 +74,7 @@ async def shares_on(
 ) -> dict[str, PodShare]:
     """The shares of the pods on the node; `given`: what its kubelet lists, None if it was not read.
     Raises KaiError."""
-    selector = {"fieldSelector": f"spec.nodeName={options.node}", "resourceVersion": "0"}
-    answer = await client.read(resource("Pod").path(), selector, kinds=("PodList",))
-    pods = json.loads(answer.body).get("items") or []
+    pods = await pods_on(client, options.node)
     devices = None if given is None else devices_given(given)
     return shares_of(pods, devices, reserving=options.reserving)
 
@@ -109,7 +105,7 @@ class Auditor:
         self._measuring_since: float | None = None
         self._not_ready = "the GPUs were not measured yet"
         self._wait = Backoff(self._clock, max(options.interval_s, 0.1), MOST_WAIT_S)
-        self._problems: dict[str, str] = {}  # current problems, and their causes
+        self._problems = Problems(log)
         self._writer = Writer(client, workers=WRITERS, observe=self._written)
         self._events = Events(
             self._writer,
@@ -161,15 +157,15 @@ class Auditor:
             measurement = await asyncio.to_thread(self._measure)
         except KaiError as error:
             self._not_ready = str(error)
-            return self._fails(what, str(error))
+            return self._problems.arose(what, str(error))
         finally:
             self._measuring_since = None
-        self._works(what)
+        self._problems.ended(what)
         what = "cannot read a part of the measurement"
         if measurement.problems:
-            self._fails(what, "; ".join(measurement.problems))
+            self._problems.arose(what, "; ".join(measurement.problems))
         else:
-            self._works(what)
+            self._problems.ended(what)
         are_fresh = await self._read_pods(measurement)
         uses = self._uses(measurement, are_fresh=are_fresh)
         audited = audit(self._before, uses, now=self._clock.monotonic(), rules=self._options.rules)
@@ -199,16 +195,16 @@ class Auditor:
         given = None
         try:
             given = await list_pod_resources(self._options.socket)
-            self._works(what)
+            self._problems.ended(what)
         except KaiError as error:
-            self._fails(what, str(error), effect="pods with whole GPUs are not judged")
+            self._problems.arose(what, str(error), effect="pods with whole GPUs are not judged")
         what = "cannot read the pods of the node"
         try:
             self._shares = await shares_on(self._client, self._options, given)
         except KaiError as error:
-            self._fails(what, str(error))
+            self._problems.arose(what, str(error))
             return not is_new
-        self._works(what)
+        self._problems.ended(what)
         self._read_at = now
         return True
 
@@ -225,17 +221,6 @@ class Auditor:
         if write.lane is not Lane.EVENT or outcome.result is Result.GONE:
             return
         if outcome.result is Result.DONE:
-            self._works(what)
+            self._problems.ended(what)
         else:
-            self._fails(what, outcome.message or outcome.reason)
-
-    def _fails(self, what: str, why: str, **fields: Any) -> bool:
-        """Logs one line until the reason changes."""
-        if self._problems.get(what) != why:
-            self._problems[what] = why
-            self._log.warning(what, why=why, **fields)
-        return False
-
-    def _works(self, what: str) -> None:
-        if self._problems.pop(what, None) is not None:
-            self._log.info(what.replace("cannot", "can", 1) + " again")
+            self._problems.arose(what, outcome.message or outcome.reason)

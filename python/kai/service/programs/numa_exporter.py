@@ -10,25 +10,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import kai
 from kai.api import keys
-from kai.api.resources import resource
 from kai.api.writes import Outcome, Result, Write
 from kai.controllers.numa import Observed, node_of_cpu, placements
 from kai.errors import KaiError
 from kai.k8s.clock import Backoff
 from kai.k8s.kubelet import cpu_lists, list_pod_resources
 from kai.service.log import Log
+from kai.service.programs.on_node import SOCKET, Problems, pods_on
 
 if TYPE_CHECKING:
     from kai.k8s.client import Client
 
-SOCKET = "/var/lib/kubelet/pod-resources/kubelet.sock"
 SYSFS = "/sys"
 MOST_WAIT_S = 30.0  # between failed reads
 WRITERS = 8
@@ -54,7 +52,7 @@ class Exporter:
         self._clock = client.clock
         self._observed = Observed()
         self._wait = Backoff(self._clock, max(options.poll_s, 0.1), MOST_WAIT_S)
-        self._problems: dict[str, str] = {}  # current problems, and their causes
+        self._problems = Problems(log)
         self._writers = asyncio.Semaphore(WRITERS)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -83,23 +81,21 @@ class Exporter:
         options, what = self._options, "cannot read the CPUs of NUMA nodes"
         try:
             cpus = node_of_cpu(cpu_lists(options.sysfs))
-            self._works(what)
+            self._problems.ended(what)
             what = "cannot read the pod resources of the kubelet"
             found = placements(await list_pod_resources(options.socket), cpus)
-            self._works(what)
+            self._problems.ended(what)
         except (KaiError, OSError) as error:
-            return self._fails(what, str(error))
+            return self._problems.arose(what, str(error))
         return await self._send(self._observed.seen(found))
 
     async def _repair(self) -> bool:
         what = "cannot read the pods of the node"
-        selector = {"fieldSelector": f"spec.nodeName={self._options.node}", "resourceVersion": "0"}
         try:
-            answer = await self._client.read(resource("Pod").path(), selector, kinds=("PodList",))
-            there = observed_of(json.loads(answer.body))
+            there = observed_of(await pods_on(self._client, self._options.node))
         except KaiError as error:
-            return self._fails(what, str(error))
-        self._works(what)
+            return self._problems.arose(what, str(error))
+        self._problems.ended(what)
         writes = self._observed.repair(there)
         if writes:
             self._log.info("others changed annotations; they are repaired", pods=len(writes))
@@ -108,13 +104,13 @@ class Exporter:
     async def _send(self, writes: Sequence[Write]) -> bool:
         what = "cannot write the placements of pods"
         if not writes:
-            self._works(what)
+            self._problems.ended(what)
             return True
         outcomes = await asyncio.gather(*map(self._send_one, writes))
         bad = [each for each in outcomes if each.result not in (Result.DONE, Result.GONE)]
         if bad:
-            return self._fails(what, bad[0].message, pods=len(bad))
-        self._works(what)
+            return self._problems.arose(what, bad[0].message, pods=len(bad))
+        self._problems.ended(what)
         self._log.debug("wrote placements", pods=len(writes))
         return True
 
@@ -124,22 +120,11 @@ class Exporter:
         self._observed.answered(write, outcome)
         return outcome
 
-    def _fails(self, what: str, why: str, **fields: Any) -> bool:
-        """Logs one line until the reason changes."""
-        if self._problems.get(what) != why:
-            self._problems[what] = why
-            self._log.warning(what, why=why, **fields)
-        return False
 
-    def _works(self, what: str) -> None:
-        if self._problems.pop(what, None) is not None:
-            self._log.info(what.replace("cannot", "can", 1) + " again")
-
-
-def observed_of(pods: Mapping[str, Any]) -> dict[str, str]:
-    """The annotation of each pod of a list; "" for those without it."""
+def observed_of(pods: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The annotation of each pod; "" for those without it."""
     found = {}
-    for pod in pods.get("items") or ():
+    for pod in pods:
         metadata = pod["metadata"]
         given = metadata.get("annotations") or {}
         name = f"{metadata['namespace']}/{metadata['name']}"
