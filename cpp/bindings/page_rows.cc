@@ -143,17 +143,25 @@ namespace {
 
 // Raises KeyError for a name that no group has.
 std::vector<PodGroupId> GroupsNamed(const std::vector<std::string>& names, const Cluster& cluster) {
-  absl::flat_hash_map<std::string_view, PodGroupId> called;
-  for (const std::string& name : names) called.try_emplace(name, PodGroupId());
-  for (const PodGroupId group : cluster.pod_groups().name.ids()) {
-    if (!cluster.pod_groups().name[group].valid()) continue;
-    const auto found = called.find(cluster.PodGroupName(group));
-    if (found != called.end()) found->second = group;
+  const PodGroupColumns& columns = cluster.pod_groups();
+  absl::flat_hash_map<std::pair<NameId, NameId>, std::vector<size_t>> called;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string_view name = names[i];
+    for (size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1)) {
+      const NameId space = cluster.names().Find(name.substr(0, slash));
+      const NameId own = cluster.names().Find(name.substr(slash + 1));
+      if (space.valid() && own.valid()) called[{space, own}].push_back(i);
+    }
   }
-  std::vector<PodGroupId> groups;
-  for (const std::string& name : names) {
-    groups.push_back(called.at(name));
-    if (!groups.back().valid()) throw py::key_error(name);
+  std::vector<PodGroupId> groups(names.size());
+  for (const PodGroupId group : columns.name.ids()) {
+    if (!columns.name[group].valid()) continue;
+    const auto found = called.find({columns.namespace_name[group], columns.name[group]});
+    if (found == called.end()) continue;
+    for (const size_t i : found->second) groups[i] = group;
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!groups[i].valid()) throw py::key_error(names[i]);
   }
   return groups;
 }

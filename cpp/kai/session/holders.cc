@@ -4,13 +4,13 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "kai/fairshare/min_runtime.h"
 #include "kai/fairshare/reclaim_rule.h"
+#include "kai/model/building/numbering.h"
 #include "kai/placement/node_room.h"
 #include "kai/session/arguments.h"
 #include "kai/session/best_domain.h"
@@ -42,7 +42,7 @@ class HolderSearch {
   std::vector<HeldPlaces> Of(PodGroupId group, const GroupPlaces& places) {
     if (!groups_.queue[group].valid()) return {HeldPlaces()};
     if (const auto best = BestDomainOf(plan_, group, places, after_))
-      return SearchAll(group, places, {best->nodes.begin(), best->nodes.end()});
+      return SearchAll(group, places, InOrder(best->nodes));
     Key key{groups_.queue[group],
             groups_.priority[group],
             holders_.contains(group) ? group : PodGroupId(),
@@ -51,22 +51,61 @@ class HolderSearch {
       std::get<3>(key).push_back(each.places.get());
     const auto [known, is_new] = known_.try_emplace(std::move(key));
     if (!is_new) return known->second;
-    std::set<NodeId> possible;
+    std::vector<NodeId> possible;
     for (const GroupPlaces::Waiting& each : places.classes) {
       const std::vector<NodeId>& nodes = each.places->standing.possible;
-      possible.insert(nodes.begin(), nodes.end());
+      possible.insert(possible.end(), nodes.begin(), nodes.end());
     }
-    return known->second = SearchAll(group, places, possible);
+    return known->second = SearchAll(group, places, InOrder(std::move(possible)));
   }
 
  private:
   using Key = std::tuple<QueueId, int32_t, PodGroupId, std::vector<const ClassPlaces*>>;
   using Rows = std::map<std::pair<Holders::Why, QueueId>, Holders>;
-  using Room = std::map<NodeId, double>;
 
-  // `possible`: of the nodes that could take its pods.
+  // Amounts of one resource on some of the nodes.
+  class Room {
+   public:
+    Room(size_t nodes, std::span<const NodeId> among)
+        : among_(among), has_(nodes), amounts_(nodes) {
+      for (const NodeId node : among) has_[node] = 1;
+    }
+    std::span<const NodeId> nodes() const { return among_; }
+    bool Has(NodeId node) const { return has_[node] != 0; }
+    double& operator[](NodeId node) { return amounts_[node]; }
+    double operator[](NodeId node) const { return amounts_[node]; }
+
+   private:
+    std::span<const NodeId> among_;
+    IndexVector<NodeId, uint8_t> has_;
+    IndexVector<NodeId, double> amounts_;
+  };
+
+  // What is the same for all groups of a queue that hold what another group waits for.
+  struct OfQueue {
+    QueueId level;
+    int64_t runtime_ns = 0;
+    bool within_share = false;
+    bool over_share = false;  // the group that waits would be
+  };
+  // For one search.
+  struct Waiter {
+    PodGroupId group;
+    const GroupPlaces& places;
+    ResourceSlot slot;
+    std::map<QueueId, OfQueue> of_queues = {};
+  };
+
+  static std::vector<NodeId> InOrder(std::vector<NodeId> nodes) {
+    std::ranges::sort(nodes);
+    const auto repeated = std::ranges::unique(nodes);
+    nodes.erase(repeated.begin(), repeated.end());
+    return nodes;
+  }
+
+  // `possible`: of the nodes that could take its pods, in the order of ids.
   std::vector<HeldPlaces> SearchAll(PodGroupId group, const GroupPlaces& places,
-                                    const std::set<NodeId>& possible) const {
+                                    const std::vector<NodeId>& possible) const {
     std::vector<HeldPlaces> all = {Search(group, places, kGpuSlot, possible)};
     for (size_t i = 0; i < cluster_.slots().size(); ++i) {
       const auto slot = ResourceSlot(static_cast<int32_t>(i));
@@ -75,7 +114,7 @@ class HolderSearch {
         std::vector<NodeId> nodes = NodesShortOf(slot, each, 1, possible);
         if (nodes.empty()) nodes = NodesShortOf(slot, each, each.pods, possible);
         if (nodes.empty()) continue;
-        all.push_back(Search(group, places, slot, {nodes.begin(), nodes.end()}));
+        all.push_back(Search(group, places, slot, nodes));
         AddNearest(each.first, nodes, &all.back());
         break;
       }
@@ -86,14 +125,15 @@ class HolderSearch {
   // Nodes without room for so many of the pods: those that lack nothing else for one of them or, if
   // there are none, all.
   std::vector<NodeId> NodesShortOf(ResourceSlot slot, const GroupPlaces::Waiting& waiting,
-                                   int64_t pods, const std::set<NodeId>& among) const {
+                                   int64_t pods, std::span<const NodeId> among) const {
     std::vector<NodeId> alone;
     std::vector<NodeId> all;
     const std::span<const double> request = cluster_.RequestOf(waiting.first);
     const double wanted = request[slot.index()] * static_cast<double>(pods);
     if (wanted <= 0) return all;
     for (const NodeId node : waiting.places->standing.possible) {
-      if (!among.contains(node) || wanted <= after_.free[node][slot.index()]) continue;
+      if (wanted <= after_.free[node][slot.index()] || !std::ranges::binary_search(among, node))
+        continue;
       all.push_back(node);
       if (LacksOnly(slot, waiting.first, node)) alone.push_back(node);
     }
@@ -126,12 +166,13 @@ class HolderSearch {
   }
 
   HeldPlaces Search(PodGroupId group, const GroupPlaces& places, ResourceSlot slot,
-                    const std::set<NodeId>& nodes) const {
-    Room room;
+                    std::span<const NodeId> nodes) const {
+    Room room(cluster_.nodes().size(), nodes);
     for (const NodeId node : nodes)
       room[node] = after_.free[node][slot.index()] + after_.leaving[node][slot.index()];
     Room own_room = room;
     Rows rows;
+    Waiter waiter{.group = group, .places = places, .slot = slot};
     for (auto first = held_.begin(); first != held_.end();) {
       const PodGroupId holder = first->group;
       const auto end = std::find_if(first, held_.end(),
@@ -141,18 +182,17 @@ class HolderSearch {
       if (holder == group || (holder.valid() && !groups_.queue[holder].valid())) continue;
       double amount = 0;
       for (const Holding& each : on_nodes)
-        amount += room.contains(each.node) ? each.amounts[slot.index()] : 0;
+        amount += room.Has(each.node) ? each.amounts[slot.index()] : 0;
       if (amount <= 0) continue;
       if (!holder.valid()) {
         AddPodsOfNoGroup(on_nodes, slot, room, &rows);
         continue;
       }
-      if (Add(group, holder, places, slot, amount, &rows) != Holders::Why::kMayLeave) continue;
+      if (Add(holder, amount, &waiter, &rows) != Holders::Why::kMayLeave) continue;
       const bool is_own = groups_.queue[holder] == groups_.queue[group];
       for (const Holding& each : on_nodes) {
-        const auto found = room.find(each.node);
-        if (found == room.end()) continue;
-        found->second += each.amounts[slot.index()];
+        if (!room.Has(each.node)) continue;
+        room[each.node] += each.amounts[slot.index()];
         if (is_own) own_room[each.node] += each.amounts[slot.index()];
       }
     }
@@ -176,7 +216,7 @@ class HolderSearch {
     row.why = Holders::Why::kNoGroup;
     for (const Holding& each : on_nodes) {
       const double amount = each.amounts[slot.index()];
-      if (!room.contains(each.node) || amount <= 0) continue;
+      if (!room.Has(each.node) || amount <= 0) continue;
       row.groups += each.pods;
       row.amount += Shown(slot, amount);
       if (!row.first_pod.valid() || cluster_.IsNamedBefore(each.first, row.first_pod))
@@ -186,30 +226,40 @@ class HolderSearch {
 
   Amounts AmountsOf(const Room& room, ResourceSlot slot) const {
     std::map<double, int64_t> nodes;
-    for (const auto& [node, amount] : room) ++nodes[amount];
+    for (const NodeId node : room.nodes()) ++nodes[room[node]];
     Amounts amounts;
     for (const auto& [amount, count] : nodes) amounts.emplace_back(Shown(slot, amount), count);
     return amounts;
   }
 
-  // Returns why the holder stays.
-  Holders::Why Add(PodGroupId group, PodGroupId holder, const GroupPlaces& places,
-                   ResourceSlot slot, double amount, Rows* rows) const {
-    const int64_t runtime_ns = RuntimeOf(group, holder);
-    const int64_t until_ns = MinRuntime::EndOf(groups_.last_start_ns[holder], runtime_ns);
-    const QueueId queue = groups_.queue[holder];
-    const QueueId own = groups_.queue[group];
-    Holders::Why why = WhyOf(group, holder, places, until_ns);
+  const OfQueue& OfQueueOf(QueueId queue, Waiter* waiter) const {
+    const auto [found, is_new] = waiter->of_queues.try_emplace(queue);
+    if (!is_new) return found->second;
+    const QueueId own = groups_.queue[waiter->group];
+    found->second.level = ForkOf(cluster_.queues(), own, queue).second;
+    if (queue == own) {
+      found->second.runtime_ns = runtimes_ ? runtimes_->ForPreempt(queue) : 0;
+      return found->second;
+    }
+    found->second.runtime_ns = runtimes_ ? runtimes_->ForReclaim(own, queue) : 0;
+    found->second.within_share = IsWithinShare(own, queue, waiter->places);
     // The queues' GPUs are compared apart from their holders.
-    if (slot != kGpuSlot && why == Holders::Why::kMayLeave && queue != own &&
-        WouldExceedShare(own, places))
-      why = Holders::Why::kOverShare;
+    found->second.over_share = waiter->slot != kGpuSlot && WouldExceedShare(own, waiter->places);
+    return found->second;
+  }
+
+  // Returns why the holder stays.
+  Holders::Why Add(PodGroupId holder, double amount, Waiter* waiter, Rows* rows) const {
+    const QueueId queue = groups_.queue[holder];
+    const OfQueue& of_queue = OfQueueOf(queue, waiter);
+    const int64_t runtime_ns = of_queue.runtime_ns;
+    const int64_t until_ns = MinRuntime::EndOf(groups_.last_start_ns[holder], runtime_ns);
+    const Holders::Why why = WhyOf(waiter->group, holder, of_queue, until_ns);
     Holders& row = (*rows)[{why, queue}];
     row.why = why;
     row.queue = queue;
-    row.level =
-        why == Holders::Why::kOverShare ? own : ForkOf(cluster_.queues(), own, queue).second;
-    row.amount += Shown(slot, amount);
+    row.level = why == Holders::Why::kOverShare ? groups_.queue[waiter->group] : of_queue.level;
+    row.amount += Shown(waiter->slot, amount);
     const bool is_first =
         row.groups++ == 0 || (why == Holders::Why::kProtected ? until_ns < row.until_ns
                                                               : IsNamedBefore(holder, row.first));
@@ -221,16 +271,15 @@ class HolderSearch {
     return why;
   }
 
-  Holders::Why WhyOf(PodGroupId group, PodGroupId holder, const GroupPlaces& places,
+  Holders::Why WhyOf(PodGroupId group, PodGroupId holder, const OfQueue& of_queue,
                      int64_t until_ns) const {
     if (groups_.preemptible[holder] == 0) return Holders::Why::kNonPreemptible;
     const bool is_own = groups_.queue[holder] == groups_.queue[group];
     if (is_own && !by_order_ && groups_.priority[holder] >= groups_.priority[group])
       return Holders::Why::kNotLower;
-    if (!is_own && IsWithinShare(groups_.queue[group], groups_.queue[holder], places))
-      return Holders::Why::kWithinShare;
+    if (of_queue.within_share) return Holders::Why::kWithinShare;
     if (until_ns > plan_.now_ns && !IsElastic(holder)) return Holders::Why::kProtected;
-    return Holders::Why::kMayLeave;
+    return of_queue.over_share ? Holders::Why::kOverShare : Holders::Why::kMayLeave;
   }
 
   // True: the queue of the holder loses no pods to the other one, because the queues that are
@@ -262,13 +311,6 @@ class HolderSearch {
     });
   }
 
-  int64_t RuntimeOf(PodGroupId group, PodGroupId holder) const {
-    if (!runtimes_) return 0;
-    const QueueId own = groups_.queue[group];
-    const QueueId theirs = groups_.queue[holder];
-    return theirs == own ? runtimes_->ForPreempt(theirs) : runtimes_->ForReclaim(own, theirs);
-  }
-
   bool IsElastic(PodGroupId holder) const {
     const SubGroupColumns& sets = cluster_.sub_groups();
     return std::ranges::any_of(groups_.PodSetsOf(holder), [&](SubGroupId each) {
@@ -277,7 +319,7 @@ class HolderSearch {
   }
 
   bool IsNamedBefore(PodGroupId a, PodGroupId b) const {
-    return cluster_.PodGroupName(a) < cluster_.PodGroupName(b);
+    return kai::IsNamedBefore(cluster_.names(), groups_, a, b);
   }
 
   const Plan& plan_;

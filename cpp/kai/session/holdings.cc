@@ -1,8 +1,8 @@
 #include "kai/session/holdings.h"
 
 #include <algorithm>
-#include <map>
-#include <utility>
+#include <optional>
+#include <tuple>
 
 #include "absl/container/flat_hash_set.h"
 #include "kai/session/device_sum.h"
@@ -15,23 +15,22 @@ std::vector<Holding> HoldingsOf(const Plan& plan) {
   const PodColumns& pods = cluster.pods();
   absl::flat_hash_set<PodId> evicted;
   for (const Plan::Eviction& each : plan.evictions) evicted.insert(each.pod);
-  struct Row {
-    Holding held;
-    DeviceSum devices;
-  };
-  std::map<std::pair<PodGroupId, NodeId>, Row> rows;
+  std::vector<std::tuple<PodGroupId, NodeId, PodId>> places;
   for (const PodId pod : pods.name.ids()) {
-    const NodeId node = pods.node[pod];
-    if (!pods.name[pod].valid() || !node.valid() || !IsActiveAllocated(pods.status[pod]) ||
-        evicted.contains(pod))
-      continue;
-    const PodGroupId group = pods.group[pod];
-    const auto [found, is_new] = rows.try_emplace({group, node}, Row{{}, DeviceSum(cluster)});
-    Holding& held = found->second.held;
-    if (is_new) {
-      held = {.group = group, .node = node, .first = pod};
-      held.amounts.resize(cluster.slots().size());
+    if (pods.name[pod].valid() && pods.node[pod].valid() && IsActiveAllocated(pods.status[pod]) &&
+        !evicted.contains(pod))
+      places.emplace_back(pods.group[pod], pods.node[pod], pod);
+  }
+  std::ranges::sort(places);
+  std::vector<Holding> all;
+  std::optional<DeviceSum> devices;  // of the last row
+  for (const auto& [group, node, pod] : places) {
+    if (all.empty() || all.back().group != group || all.back().node != node) {
+      all.push_back({.group = group, .node = node, .first = pod});
+      all.back().amounts.resize(cluster.slots().size());
+      devices.emplace(cluster);
     }
+    Holding& held = all.back();
     ++held.pods;
     if (cluster.IsNamedBefore(pod, held.first)) held.first = pod;
     const std::span<const double> request = cluster.RequestOf(pod);
@@ -41,10 +40,8 @@ std::vector<Holding> HoldingsOf(const Plan& plan) {
     const bool by_memory = cluster.ClassOf(pod).gpu.kind == GpuRequestKind::kMemory;
     held.amounts[kGpuSlot.index()] +=
         by_memory ? NanoGpus(cluster.AcceptedOn(pods.pod_class[pod], node)[kQuotaGpu])
-                  : found->second.devices.Add(pod);
+                  : devices->Add(pod);
   }
-  std::vector<Holding> all;
-  for (auto& [place, row] : rows) all.push_back(std::move(row.held));
   return all;
 }
 
