@@ -7,7 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "kai/fairshare/min_runtime.h"
 #include "kai/fairshare/reclaim_rule.h"
 #include "kai/model/building/numbering.h"
@@ -34,9 +33,6 @@ class HolderSearch {
         held_by_queue_(HeldAfter(plan)) {
     if (config.HasPlugin("minruntime"))
       runtimes_.emplace(cluster_.queues(), MinRuntimeOptions(config));
-    for (const Holding& each : held_) {
-      if (each.group.valid()) holders_.insert(each.group);
-    }
   }
 
   std::vector<HeldPlaces> Of(PodGroupId group, const GroupPlaces& places) {
@@ -45,7 +41,7 @@ class HolderSearch {
       return SearchAll(group, places, InOrder(best->nodes));
     Key key{groups_.queue[group],
             groups_.priority[group],
-            holders_.contains(group) ? group : PodGroupId(),
+            std::ranges::binary_search(held_, group, {}, &Holding::group) ? group : PodGroupId(),
             {}};
     for (const GroupPlaces::Waiting& each : places.classes)
       std::get<3>(key).push_back(each.places.get());
@@ -327,8 +323,7 @@ class HolderSearch {
   const PodGroupColumns& groups_;
   std::optional<MinRuntime> runtimes_;  // empty: without the plugin
   bool by_order_;                       // a group with the same priority may be evicted, too
-  std::vector<Holding> held_;
-  absl::flat_hash_set<PodGroupId> holders_;  // the groups in `held_`
+  std::vector<Holding> held_;           // in the order of groups
   FreeAmounts after_;
   IndexVector<QueueId, QuotaCount> held_by_queue_;
   std::map<Key, std::vector<HeldPlaces>> known_;
