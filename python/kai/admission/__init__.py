@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kai.admission import fields, gpus, keys_of, shape
+from kai.admission import fields, gpus, guards, keys_of, shape
 from kai.admission.finding import Finding, refusal
 from kai.admission.naming import (
     item_refusals,
@@ -49,11 +49,12 @@ __all__ = [
 
 
 def check(pod: Pod) -> Iterator[Finding]:
-    """Checks one pod: its own metadata, its containers, and its GPU request."""
+    """Checks one pod: its own metadata, its containers, its GPU request, and its guard."""
     own = {part: pod.metadata.get(part) for part in ("labels", "annotations")}
     yield from shape.check_texts(own, pod.metadata_at)
     yield from shape.check(pod)
     yield from gpus.check(pod)
+    yield from guards.check(pod)
 
 
 def refusals(pods: Iterable[Pod], *, scheduler: str) -> Iterator[Finding]:

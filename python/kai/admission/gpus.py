@@ -64,7 +64,7 @@ def check(pod: Pod) -> Iterator[Finding]:
         named = _values(pod).get(keys.GPU_CONTAINER_ANNOTATION)
         if named is None:
             yield from _container_not_named(pod)
-        yield from _visible_devices(pod, named)
+        yield from _visible_devices(pod)
 
 
 def request(pod: Pod) -> Iterator[Finding]:
@@ -367,13 +367,19 @@ def _container_not_named(pod: Pod) -> Iterator[Finding]:
         )
 
 
-def _visible_devices(pod: Pod, named: str | None) -> Iterator[Finding]:
+def container_with_share(pod: Pod) -> Container | None:
+    """The container that gets the part of a GPU; None: the manifest does not have it."""
+    named = _values(pod).get(keys.GPU_CONTAINER_ANNOTATION)
     target: Container | None = next(
         (each for each in pod.containers if each.name == (named or pod.main)), None
     )
     if target is None and named is None and pod.containers:
         target = pod.containers[0]
-    if target is None:
+    return target
+
+
+def _visible_devices(pod: Pod) -> Iterator[Finding]:
+    if (target := container_with_share(pod)) is None:
         return
     for where, variable in environment(target):
         if variable.get("name") == VISIBLE_DEVICES:

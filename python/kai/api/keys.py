@@ -148,6 +148,7 @@ GPU_MEMORY_LIMIT_ENV = "CUDA_DEVICE_MEMORY_LIMIT"  # read by HAMi-core
 GUARD_REGION_ENV = "KAI_GUARD_REGION"  # the file in which the pod's processes count (guard/)
 GUARD_VOLUME = "kai-guard"  # the volume of the pod with that file
 GUARD_LIMIT_ENV = "KAI_GUARD_LIMIT"  # "0.5", "4096Mi"
+GUARD_LIMITS_ENV = "KAI_GUARD_LIMITS"  # of single devices; in pods it is empty
 PRELOAD_ENV = "LD_PRELOAD"
 MPS_LIMIT_ENV = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"  # "0=7680M,1=7680M", of each process
 MPS_THREADS_ENV = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"

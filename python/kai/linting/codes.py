@@ -38,6 +38,21 @@ CODES = {
     "visible-devices": (
         "NVIDIA_VISIBLE_DEVICES is set on the container that gets the part: KAI replaces it"
     ),
+    "guard-without-share": (
+        "kai.scheduler/gpu-guard is true on a pod without gpu-fraction and gpu-memory, such as one "
+        "with whole GPUs: it has no effect"
+    ),
+    "guard-limit-replaced": (
+        "the container sets KAI_GUARD_LIMIT or KAI_GUARD_LIMITS: the guard replaces them by the "
+        "pod's share"
+    ),
+    "preload-by-reference": (
+        "the container has LD_PRELOAD by reference (valueFrom), so the guard cannot be added to it"
+    ),
+    "part-of-share": (
+        "a memory setting of JAX or PyTorch looks like a part of the whole GPU: if the queue or "
+        "the cluster has the guard, it is a part of the pod's share"
+    ),
     "resource-unknown": (
         "a container requests a resource that no node has, and that resembles a GPU resource or an "
         "annotation: nvidia.com/gpus"
