@@ -135,6 +135,7 @@ TYPES: Mapping[str, Mapping[str, Any]] = {
     "map": _MAP,
     "name": _matching(_NAME, maxLength=253),
     "name or empty": _matching(f"({_NAME})?", maxLength=253),
+    "memory": _QUANTITY,
     "namespace": _matching(_LABEL, maxLength=63),
     "number": {"type": "number"},
     "part": {  # of the replicas

@@ -199,6 +199,7 @@ IMPOSSIBLE: Mapping[str, list[Any]] = {
     "operator.replicaCount": [-1, 99999999999],
     "scheduler.args": [{"--node-pool": "c"}, {"a b": 1}, {"a=b": 1}, {"": 1}],
     "binder.runtimeClassName": ["a b", "A"],
+    "gpuAuditor.tolerance": ["banana", "512MiB", -1, ""],
     "admission.gpuFractionRuntimeClassName": ["a b"],
     "global.priorityClassName": ["a b"],
     "global.nodePoolLabelKey": ["a b", "a/b/c", "/b"],
@@ -221,6 +222,7 @@ POSSIBLE: Mapping[str, list[Any]] = {
     ],
     "scheduler.args": [{"v": 4, "default-staleness-grace-period": "-1s", "full_name": True}],
     "binder.runtimeClassName": ["", "nvidia-cdi.x"],
+    "gpuAuditor.tolerance": ["512Mi", 536870912, "0"],
     "global.priorityClassName": ["", "system-cluster-critical"],
     "global.nodePoolLabelKey": ["", "pool", "example.com/Pool_1.x"],
     "scheduler.minRuntime": [

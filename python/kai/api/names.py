@@ -22,6 +22,7 @@ LONGEST_LABEL = 63
 """Characters in the value of a label, and in the name of a part of an object."""
 
 _HASH = 10
+_METRICS_NAMESPACE = re.compile("[a-zA-Z][a-zA-Z0-9_]*")
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _DNS_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 
@@ -42,6 +43,26 @@ def problem_of_label(name: str) -> str:
     if len(name) > LONGEST_LABEL:
         return f"has {len(name)} characters, more than {LONGEST_LABEL}"
     return "" if _DNS_LABEL.fullmatch(name) else _no_name(name, " and '-'")
+
+
+def problem_of_metrics_namespace(name: str) -> str:
+    """Why metrics cannot have this prefix; "" if they can."""
+    if _METRICS_NAMESPACE.fullmatch(name):
+        return ""
+    return (
+        f"{name!r} is not a metrics namespace: use letters, digits and underscores, beginning with"
+        " a letter"
+    )
+
+
+def problem_of_image(name: str) -> str:
+    """Why it cannot be the name of a container image; "" if it can. Registries check the rest.
+
+    >>> problem_of_image("example/kai:1"), problem_of_image("a b")
+    ('', "'a b' is not the name of an image")
+    """
+    is_one = bool(name) and not any(each.isspace() for each in name)
+    return "" if is_one else f"{name!r} is not the name of an image"
 
 
 def _no_name(name: str, signs: str) -> str:

@@ -178,6 +178,11 @@ def memory_mib(value: object) -> int:
             f"gpu_memory is {value!r}, which is more than the largest amount of Kubernetes, 2^63"
             " - 1 bytes"
         )
+    if mib.denominator != 1 and str(value).strip()[-1:] in ".0123456789":
+        raise refuse(
+            f"gpu_memory is {value!r}, which has no unit: write whole MiB, such as 5120, or a unit,"
+            " such as '1.5Gi'"
+        )
     if mib.denominator != 1:
         raise refuse(
             f"gpu_memory {value!r} is {float(mib):.2f} MiB, but KAI accepts only whole MiB: write"

@@ -33,6 +33,23 @@ def with_default(*names: str, **attributes: Any) -> Callable[[Command], Command]
     return click.option(*names, show_default=True, **attributes)
 
 
+def _metrics_namespace(_: click.Context, option: click.Parameter, text: str) -> str:
+    from kai.api.names import problem_of_metrics_namespace
+
+    if why := problem_of_metrics_namespace(text):
+        raise click.BadParameter(why, param=option)
+    return text
+
+
+metrics_namespace_option = with_default(
+    "--metrics-namespace",
+    metavar="NAME",
+    default="kai",
+    callback=_metrics_namespace,
+    help="Prefix of metrics.",
+)
+
+
 def given_options() -> dict[str, str]:
     """The options on the current command line, by the names of their parameters."""
     context = click.get_current_context()

@@ -7,7 +7,7 @@ from functools import partial
 import click
 
 from kai.api import keys
-from kai.cli.adding import flag, with_default
+from kai.cli.adding import flag, metrics_namespace_option, with_default
 from kai.cli.connecting import cluster_options
 from kai.cli.kai_flags import Seconds, log_notes
 
@@ -51,7 +51,7 @@ def names(_: click.Context, option: click.Parameter, text: str) -> frozenset[str
     "--interval",
     "interval_s",
     metavar="SECONDS",
-    type=Seconds(min=0, min_open=True),
+    type=Seconds(min=0.1),
     default=15.0,
     help="Seconds between measurements.",
 )
@@ -98,7 +98,7 @@ def names(_: click.Context, option: click.Parameter, text: str) -> frozenset[str
     default="",
     help="Serve /metrics, /healthz and /readyz there.",
 )
-@with_default("--metrics-namespace", default="kai", help="Prefix of metrics.")
+@metrics_namespace_option
 @flag("--log-json", help="Write log lines as JSON.")
 @flag("-v", "--verbose", help="Log every write.")
 def command(

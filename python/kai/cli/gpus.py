@@ -75,6 +75,8 @@ def command(
             raise click.UsageError("--node is empty: write the name of this node")
         _show_node(node, kubeconfig, context, form)
         return
+    if Path() in files:  # of an empty argument
+        raise click.UsageError("FILE is empty: write the path of a pod's file")
     given = os.environ.get(keys.GUARD_REGION_ENV)
     paths = files or ((Path(given),) if given else ())
     if not paths:

@@ -155,11 +155,14 @@ def need_cryptography(command: str) -> None:
 
 def rules_of(refuse: frozenset[str], warn: frozenset[str], **members: Any) -> Rules:
     """`members`: of Rules, and those of its Guard with `guard_` before their names."""
+    from kai.api.names import problem_of_image
     from kai.controllers.admission import REFUSED_BEYOND_KAI, Guard, Rules
 
     if both := sorted(refuse & warn):
         raise click.UsageError(f"--refuse and --warn both have {both[0]}")
     guard = Guard(**{name.removeprefix("guard_"): members.pop(name) for name in OF_GUARD})
+    if guard.image and (why := problem_of_image(guard.image)):
+        raise click.UsageError(f"--guard-image: {why}")
     for name, option in given_options().items():
         if name in OF_GUARD[1:] and not guard.image:
             raise click.UsageError(f"{option} needs --guard-image: without it no pod has the guard")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kai.cli.adding import flag, with_default
+from kai.cli.adding import flag, metrics_namespace_option, with_default
 from kai.cli.connecting import cluster_options, scheduler_options
 from kai.cli.kai_flags import (
     NOTES,
@@ -157,7 +157,7 @@ class _Run(click.Command):
     metavar="HOST:PORT,...",
     help="Serve /explain/NAMESPACE/POD there, to callers with a token who may get that pod.",
 )
-@with_default("--metrics-namespace", default="kai", help="Prefix of metrics.")
+@metrics_namespace_option
 @click.option(
     "--queue-label-to-metric-label",
     metavar="LABEL=NAME,...",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from kai.api import keys, quantities
-from kai.api.names import object_name
+from kai.api.names import object_name, problem_of_metrics_namespace
 from kai.api.nearest import check_known, did_you_mean
 from kai.controllers.planning.options import ROLES, PlanningOptions
 from kai.controllers.pods.sharing import Reservations
@@ -22,7 +22,6 @@ ALL = "all"
 QUEUE_LABELS = ("queue_name", "queue_metadata_name", "queue_display_name")
 """Labels of all metrics about queues."""
 _METRIC_LABEL = re.compile("[a-zA-Z][a-zA-Z0-9_]*")
-_METRICS_NAMESPACE = re.compile("[a-zA-Z][a-zA-Z0-9_]*")
 
 BINDINGS: tuple[str, ...] = ("direct", "bind-requests")
 EVICTIONS: tuple[str, ...] = ("delete", "evict")
@@ -97,11 +96,8 @@ class Options(PlanningOptions):
         check_known(self.roles, ROLES, "there is no role")
         if not self.roles:
             raise InvalidInputError("no role is given: scheduler, pod-grouper, ..., or all")
-        if not _METRICS_NAMESPACE.fullmatch(self.metrics_namespace):
-            raise InvalidInputError(
-                f"{self.metrics_namespace!r} is not a metrics namespace: use letters, digits and"
-                " underscores, beginning with a letter"
-            )
+        if why := problem_of_metrics_namespace(self.metrics_namespace):
+            raise InvalidInputError(why)
         if self.policies and not self.allow_python_policies:
             names = ", ".join(each.name for each in self.policies)
             raise InvalidInputError(

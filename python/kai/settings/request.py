@@ -22,12 +22,13 @@ from kai.settings import platforms
 from kai.settings.share import Share
 
 GpuKind = Literal["none", "whole", "fraction", "memory", "mig", "claim"]
+_NVFRACTIONS = "nvfractions"
 ISOLATIONS = (
     isolations.NONE,
     isolations.GUARD,
     isolations.HAMI_CORE,
     isolations.MPS,
-    "nvfractions",
+    _NVFRACTIONS,
 )
 FRAMEWORKS = (
     "torch", "tensorflow", "jax", "vllm", "tensorrt-llm", "sglang", "triton", "cupy", "ray",
@@ -266,6 +267,16 @@ class PodRequest:
             yield (
                 f"KAI ignores the annotation {keys.GPU_TYPE_ANNOTATION}: gpu_type= selects nodes by"
                 " their labels"
+            )
+        if self.isolation == _NVFRACTIONS and self.gpu_kind == "fraction":
+            yield (
+                f"isolation={_NVFRACTIONS!r} has no effect with gpu_fraction, as it limits amounts"
+                " of memory: write gpu_memory= and style='nvfractions'"
+            )
+        elif self.isolation == _NVFRACTIONS and self.shares_gpus and self.kai_version == "0.17":
+            yield (
+                f"isolation={_NVFRACTIONS!r} has no effect before KAI 0.18: write"
+                " kai_version='0.18' if the cluster has it"
             )
         if self.shares_gpus and self.isolation == "none" and not self.frameworks:
             yield (

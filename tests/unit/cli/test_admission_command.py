@@ -27,6 +27,7 @@ Run = Callable[..., Any]
         (["--service-name", "a.b"], '--service-name: "a.b" is not a name of lower-case letters'),
         (["--namespace", "Kai"], '--namespace: "Kai" is not a name of lower-case letters'),
         (["--secret-name", ""], '--secret-name: "" is not a name'),
+        (["--guard-image", "a b"], "--guard-image: 'a b' is not the name of an image"),
         (["--refuse", "queue-cykle"], "did you mean 'queue-cycle'?"),
         (["--refuse", "queue-cycle", "--warn", "queue"], "--refuse and --warn both have"),
     ],

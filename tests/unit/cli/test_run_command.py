@@ -83,6 +83,14 @@ def test_the_gpu_auditor_has_options_of_its_own(run: Run, monkeypatch: pytest.Mo
         (["gpu-auditor", "--node-name", ""], "--node-name is empty: write the name"),
         (["gpu-auditor", "--node-name", "n", "--tolerance", "much"], "--tolerance"),
         (["gpu-auditor", "--node-name", "n", "--tolerance", "-1"], "-1 is negative"),
+        (
+            ["gpu-auditor", "--node-name", "n", "--interval", "1e-9"],
+            "--interval: 1e-09 is not in the range x>=0.1",
+        ),
+        (
+            ["gpu-auditor", "--node-name", "n", "--metrics-namespace", "a b"],
+            "--metrics-namespace: 'a b' is not a metrics namespace",
+        ),
         (["all", "gpu-auditor"], "gpu-auditor is not a role: run it alone"),
     ],
 )
@@ -143,7 +151,7 @@ def test_options_that_the_numa_exporter_refuses(run: Run, arguments: list[str], 
         (["--queue-label-to-metric-label", "team"], "'team' is not of the form LABEL=NAME"),
         (["--queue-label-to-metric-label", "=x"], "'=x' is not of the form LABEL=NAME"),
         (["--queue-label-to-default-metric-value", "a=b"], "'a', which is not a metric label"),
-        (["--metrics-namespace", ""], "'' is not a metrics namespace"),
+        (["--metrics-namespace", ""], "--metrics-namespace: '' is not a metrics namespace"),
     ],
 )
 def test_invalid_metric_options_print_one_sentence(

@@ -43,6 +43,10 @@ Run = Callable[..., Any]
             "-o / --output: 'xml' is not one of 'text', 'wide', 'json', 'yaml', 'csv', 'markdown'"
             " (see 'kai plan --help')",
         ),
+        (
+            ["gpus", ""],
+            "FILE is empty: write the path of a pod's file (see 'kai gpus --help')",
+        ),
         (["plan", "--config"], "option '--config' requires an argument"),
         (
             ["demo", "x", "y"],

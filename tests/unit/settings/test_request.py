@@ -144,6 +144,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"tolerations": [{"key": "a", "operator": "Exists", "tolerationSeconds": "5"}]}, "number"),
     ({"mps_pipe_directory": "tmp"}, "an absolute path"),
     ({"processes": 0}, "of at least 1"),
+    ({"gpu_memory": "1.5"}, r"gpu_memory is '1\.5', which has no unit: write whole MiB, such as"),
+    ({"gpu_memory": "1.5Mi"}, r"is 1\.50 MiB, but KAI accepts only whole MiB: write '2Mi'"),
 ]
 
 
@@ -152,6 +154,26 @@ def test_invalid_requests_are_refused_with_a_hint(arguments: dict[str, Any], sen
     with pytest.raises(kai.InvalidRequestError, match=sentence) as caught:
         PodRequest(**arguments)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("request_of", "sentence"),
+    [
+        ({"gpu_fraction": 0.5}, "has no effect with gpu_fraction, as it limits amounts of memory"),
+        ({"gpu_fraction": 0.5, "kai_version": "0.18"}, "has no effect with gpu_fraction"),
+        ({"gpu_memory": 4096}, "has no effect before KAI 0.18"),
+        ({"gpu_memory": 4096, "kai_version": "0.18"}, ""),
+        ({"gpus": 1}, ""),  # another warning says that no isolation has an effect
+    ],
+)
+def test_an_isolation_by_nvfractions_without_effect_is_a_warning(
+    request_of: dict[str, Any], sentence: str
+) -> None:
+    found = PodRequest(queue="a", isolation="nvfractions", **request_of).warnings
+    assert [each.partition("has no effect")[0] for each in found] == (
+        ["isolation='nvfractions' "] if sentence else []
+    )
+    assert all(sentence in each for each in found)
 
 
 def test_an_unknown_argument_is_a_type_error() -> None:
