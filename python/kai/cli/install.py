@@ -21,6 +21,7 @@ Examples:
   kai install --policies objects         no webhooks; the API server checks
   kai install --numa-exporter            with the exporter of NUMA placements
   kai install --gpu-auditor              with the auditor of GPUs
+  kai install --guard-shares             a share of a GPU's memory is a limit
   kai install --json | jq '.items[].kind'
   kai install --reader | kubectl apply -f -      for kai plan --live and others
 \b
@@ -36,6 +37,19 @@ cluster: kai run all
 @flag("--without-programs", help="No Deployments: start the roles yourself with kai run.")
 @flag("--numa-exporter", help="Add a DaemonSet of kai run numa-exporter and its rights.")
 @flag("--gpu-auditor", help="Add a DaemonSet of kai run gpu-auditor and its rights.")
+@flag(
+    "--guard-shares",
+    help="Keep pods to their share of a GPU's memory, by the guard in the image of the programs.",
+)
+@flag("--guard-chosen", help="The same, only for pods that choose it, or whose queue does.")
+@flag(
+    "--guard-required",
+    help="Refuse pods that cannot have it, or let them wait; else they start without it.",
+)
+@flag(
+    "--guard-mps-threads",
+    help="Give pods with MPS their part of the compute time, too, besides the memory.",
+)
 @with_default(
     "--policies",
     type=click.Choice(["webhooks", "objects"]),
@@ -56,6 +70,7 @@ def command(
     policies: str,
     config: str | None,
     as_json: bool,
+    **guard: bool,
 ) -> int:
     """Print the manifests that install kai, for kubectl apply.
 
@@ -76,7 +91,8 @@ def command(
     from kai.install import manifests
 
     named = (namespace is not None, image is not None, config is not None)
-    added = {"--numa-exporter": numa_exporter, "--gpu-auditor": gpu_auditor}
+    of_guard = {f"--{name.replace('_', '-')}": is_given for name, is_given in guard.items()}
+    added = {"--numa-exporter": numa_exporter, "--gpu-auditor": gpu_auditor, **of_guard}
     others = any((*named, *added.values(), separate, without_programs, policies == "objects"))
     if crds_only and (others or reader):
         raise click.UsageError(
@@ -94,10 +110,8 @@ def command(
         raise click.UsageError(f"{option} and --without-programs exclude each other")
     if without_programs and config is not None:
         raise click.UsageError("--config and --without-programs exclude each other")
-    if namespace is not None:
-        _check_name(namespace)
-    if image is not None and (not image or any(each.isspace() for each in image)):
-        raise click.UsageError(f"--image: {image!r} is not the name of an image")
+    _check_guard([name for name, is_given in of_guard.items() if is_given], policies)
+    _check_names(namespace, image)
     objects = (
         manifests.crds()
         if crds_only
@@ -108,6 +122,7 @@ def command(
             programs=not without_programs,
             numa_exporter=numa_exporter,
             gpu_auditor=gpu_auditor,
+            guard=manifests.Guard(**{name.removeprefix("guard_"): guard[name] for name in guard}),
             config="" if config is None else _config(config),
             webhooks=policies == "webhooks",
         )
@@ -119,6 +134,24 @@ def command(
     else:
         click.echo(manifests.to_yaml(objects), nl=False)
     return DONE
+
+
+def _check_guard(given: list[str], policies: str) -> None:
+    """`given`: the options about the guard."""
+    if given and policies == "objects":
+        raise click.UsageError(
+            f"{given[0]} and --policies objects exclude each other: the webhooks add the guard"
+        )
+    of_whom = ["--guard-shares", "--guard-chosen"]
+    if set(of_whom) <= set(given):
+        raise click.UsageError(
+            "--guard-shares and --guard-chosen exclude each other: the first is for all pods that"
+            " share a GPU, the second for those that choose it"
+        )
+    if given and not set(of_whom) & set(given):
+        raise click.UsageError(
+            f"{given[0]} needs --guard-shares or --guard-chosen: without them no pod has the guard"
+        )
 
 
 def _print_reader(*, as_json: bool) -> int:
@@ -171,10 +204,14 @@ def _say_what_is_left_out() -> None:
         print_error(f"- {each}")
 
 
-def _check_name(namespace: str) -> None:
+def _check_names(namespace: str | None, image: str | None) -> None:
     import re
 
-    if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", namespace):
+    from kai.api.names import problem_of_image
+
+    if image is not None and (why := problem_of_image(image)):
+        raise click.UsageError(f"--image: {why}")
+    if namespace is not None and not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", namespace):
         raise click.UsageError(
             f"--namespace: {namespace!r} is not a valid namespace: use at most 63 "
             "lower-case letters, digits and dashes"

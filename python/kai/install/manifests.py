@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
@@ -26,6 +27,31 @@ _FILES = (
 )  # fmt: skip
 # From KAI's chart: uninstalling and Argo CD keep the queues (spec 5 A64).
 _KEPT = {"argocd.argoproj.io/sync-options": "Prune=false", "helm.sh/resource-policy": "keep"}
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Which pods that share a GPU get the guard: all (`shares`), those that choose it (`chosen`),
+    or none. `required`, `mps_threads`: as of `kai run admission`."""
+
+    shares: bool = False
+    chosen: bool = False
+    required: bool = False
+    mps_threads: bool = False
+
+    def options(self, image: str) -> list[str]:
+        """Of `kai run admission`, as the chart's values of these names give them."""
+        if not (self.shares or self.chosen):
+            return []
+        return [
+            f"--guard-image={image}",
+            *(() if self.shares else ("--no-guard-shares",)),
+            *(("--guard-required",) if self.required else ()),
+            *(("--guard-mps-threads",) if self.mps_threads else ()),
+        ]
+
+
+_NO_GUARD = Guard()
 
 
 def crds() -> list[dict[str, Any]]:
@@ -65,6 +91,7 @@ def everything(
     programs: bool = True,
     numa_exporter: bool = False,
     gpu_auditor: bool = False,
+    guard: Guard = _NO_GUARD,
     config: str = "",
     webhooks: bool = True,
     names: Mapping[str, str] = _NO_NAMES,
@@ -74,7 +101,7 @@ def everything(
 
     `separate`: a Deployment and a service account for each role, instead of one for all roles.
     `image`: "" means the image of this version. `numa_exporter`, `gpu_auditor`: add its DaemonSet
-    and rights.
+    and rights. `guard`: in pods that share a GPU, by the webhooks.
     `config`: a scheduler configuration as YAML, for the roles that plan. `webhooks`: the program of
     the webhooks; without it, policies of the API server check new objects. `names`: of Deployments
     and service accounts by role; the others have those of `account_of`.
@@ -103,7 +130,8 @@ def everything(
         name = account_of(admission.ADMISSION)
         made += access.objects(admission.ADMISSION, name, namespace)
         # Sharing GPUs is a matter of the pods here; the chart can forbid it, as KAI's does.
-        made += admission.objects(name, namespace, image, ("--gpu-sharing-enabled",))
+        options = ("--gpu-sharing-enabled", *guard.options(image))
+        made += admission.objects(name, namespace, image, options)
     if programs and numa_exporter:
         name = account_of(running.NUMA_EXPORTER)
         made += access.objects(running.NUMA_EXPORTER, name, namespace)

@@ -110,6 +110,29 @@ def test_the_gpu_auditor_is_optional(run: Run) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        ([], []),
+        (["--guard-shares"], ["--guard-image=registry/kai:1"]),
+        (["--guard-chosen"], ["--guard-image=registry/kai:1", "--no-guard-shares"]),
+        (
+            ["--guard-shares", "--guard-required", "--guard-mps-threads"],
+            ["--guard-image=registry/kai:1", "--guard-required", "--guard-mps-threads"],
+        ),
+    ],
+)
+def test_the_guard_is_that_of_the_image(run: Run, given: list[str], options: list[str]) -> None:
+    done = run("install", "--image", "registry/kai:1", *given, "--json")
+    assert (done.status, done.err) == (0, "")
+    [program] = deployments(done.out)["kai-admission"]["spec"]["template"]["spec"]["containers"]
+    assert [each for each in program["args"] if "guard" in each] == options
+
+
+def test_without_an_image_the_guard_is_that_of_this_version(run: Run) -> None:
+    assert f"- --guard-image=kai-sched:{kai.__version__}\n" in run("install", "--guard-shares").out
+
+
 def test_the_role_that_reads_is_printed_alone_with_commands_to_bind_it(run: Run) -> None:
     done = run("install", "--reader")
     assert (done.status, done.err) == (0, "")
@@ -132,6 +155,11 @@ def test_the_role_that_reads_is_printed_alone_with_commands_to_bind_it(run: Run)
         (["--crds-only", "--image", "x"], "--crds-only allows no other option than --json"),
         (["--reader", "--crds-only"], "--crds-only allows no other option than --json"),
         (["--reader", "--namespace", "gpu"], "--reader allows no other option than --json"),
+        (["--crds-only", "--guard-shares"], "--crds-only allows no other option than --json"),
+        (["--without-programs", "--guard-chosen"], "--guard-chosen and --without-programs"),
+        (["--guard-shares", "--policies", "objects"], "--guard-shares and --policies objects"),
+        (["--guard-shares", "--guard-chosen"], "--guard-shares and --guard-chosen exclude"),
+        (["--guard-required"], "--guard-required needs --guard-shares or --guard-chosen"),
         (["--namespace", "My Team"], "--namespace: 'My Team' is not a valid namespace"),
         (["--namespace", ""], "--namespace: '' is not a valid namespace"),
         (["--image", ""], "--image: '' is not the name of an image"),
