@@ -153,7 +153,8 @@ def gpu_uses(
     """What the pods of a node use of its GPUs, as the GPU auditor finds it, and a sentence for each
     thing that could not be read.
 
-    Raises UnreachableError, RefusedError and InvalidInputError for a server that cannot be used.
+    Raises NotFoundError for a node that does not exist or has no pods, and UnreachableError,
+    RefusedError and InvalidInputError for a server that cannot be used.
     """
     import asyncio
 

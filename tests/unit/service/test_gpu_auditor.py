@@ -21,7 +21,7 @@ from kai.errors import InvalidInputError
 from kai.k8s.clock import Clock
 from kai.service.log import Log
 from kai.service.programs import gpu_auditor
-from kai.service.programs.gpu_auditor import Auditor, AuditorOptions
+from kai.service.programs.gpu_auditor import Auditor, AuditorOptions, uses_on
 from kai.service.programs.gpu_metrics import MOST_PROCESSES, AuditorMetrics
 
 GIB = 1 << 30
@@ -230,6 +230,48 @@ def test_without_pods_nothing_is_judged(tmp_path: Path) -> None:
     world = asyncio.run(play(tmp_path, story))
     assert world.events == []
     assert sum("cannot read the pods of the node" in each for each in world.lines) == 1
+
+
+def test_a_node_without_pods_is_named_and_its_processes_are_not_judged(tmp_path: Path) -> None:
+    """Before, with a wrong name of the node, all processes were those of no pod."""
+
+    async def story(world: World) -> None:
+        world.api.on("GET", PODS, listed())
+        world.processes = [GpuProcess(812, 70 * GIB, "python", "half", 1)]
+        await world.measures(4)
+        assert not [each for each in await world.page() if "process" in each or "pod" in each]
+        assert world.auditor.why_unready() == "the pods were not read yet"
+
+    world = asyncio.run(play(tmp_path, story))
+    assert world.events == []
+    [line] = [each for each in world.lines if "cannot read the pods of the node" in each]
+    assert (
+        'why="node n1 does not exist or has no pods: write the name of this node, as kubectl get'
+        ' nodes prints it"'
+    ) in line
+
+
+@pytest.mark.parametrize(
+    ("pod_there", "problems"),
+    [
+        ("half", []),
+        ("other", ["the pods that use GPUs here are not on node n1: write the name of this node"]),
+    ],
+)
+def test_pods_of_another_node_are_a_problem(
+    tmp_path: Path, pod_there: str, problems: list[str]
+) -> None:
+    process = GpuProcess(812, GIB, "python", pod_there, 1)
+    measurement = Measurement((MeasuredDevice(CARD, 80 * GIB, GIB, (process,)),))
+
+    async def found() -> list[str]:
+        socket = tmp_path / "kubelet.sock"
+        async with FakeApi() as api, FakeKubelet(socket), api.client(Clock()) as client:
+            api.on("GET", PODS, listed(pod("half", "0.5"), holder()))
+            options = AuditorOptions("n1", socket=str(socket))
+            return (await uses_on(client, options, measurement))[1]
+
+    assert asyncio.run(found()) == problems
 
 
 def test_a_new_pod_is_not_judged_while_the_api_server_is_away(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from kai.controllers.gpu_audit import (
     uses_of,
 )
 from kai.controllers.verdicts.facts import Event
-from kai.errors import KaiError
+from kai.errors import KaiError, NotFoundError
 from kai.k8s.clock import Backoff
 from kai.k8s.events import About, Events
 from kai.k8s.kubelet import list_pod_resources
@@ -73,8 +73,12 @@ async def shares_on(
     client: Client, options: AuditorOptions, given: list[PodResources] | None
 ) -> dict[str, PodShare]:
     """The shares of the pods on the node; `given`: what its kubelet lists, None if it was not read.
-    Raises KaiError."""
-    pods = await pods_on(client, options.node)
+    Raises KaiError, also if there are none: all processes would count as those of no pod."""
+    if not (pods := await pods_on(client, options.node)):
+        raise NotFoundError(
+            f"node {options.node} does not exist or has no pods: write the name of this node, as"
+            " kubectl get nodes prints it"
+        )
     devices = None if given is None else devices_given(given)
     return shares_of(pods, devices, reserving=options.reserving)
 
@@ -88,7 +92,14 @@ async def uses_on(
         given = await list_pod_resources(options.socket)
     except KaiError as error:
         problems.append(f"the shares of pods with whole GPUs are not known: {error}")
-    return uses_of(measurement, await shares_on(client, options, given), options.rules), problems
+    shares = await shares_on(client, options, given)
+    using = {each.pod for device in measurement.devices for each in device.processes} - {""}
+    if using and using.isdisjoint(shares):
+        problems.append(
+            f"the pods that use GPUs here are not on node {options.node}: write the name of this"
+            " node"
+        )
+    return uses_of(measurement, shares, options.rules), problems
 
 
 class Auditor:
