@@ -64,6 +64,12 @@ def test_a_mig_instance_has_its_name_and_its_limit(machine: Machine) -> None:
     assert (device.uuid, device.limit) == (name, 100 * MIB)
 
 
+def test_an_empty_list_of_limits_changes_nothing(machine: Machine) -> None:
+    """The webhook writes one, to overrule that of an image."""
+    script = "import driver as cu; cu.start(); print(cu.info()[1] >> 20)"
+    assert machine.run(script, limit="0.5", KAI_GUARD_LIMITS="") == "512\n"
+
+
 def test_json_and_csv_have_bytes(machine: Machine) -> None:
     with machine.start(HOLD.format(size=100 * MIB), limit="0.5") as process:
         assert process.stdout is not None

@@ -16,6 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kai.admission import guards
+from kai.admission.finding import Finding
+from kai.admission.pods import pods_in
 from kai.api import keys
 from kai.api.reading import annotations_of, at, labels_of, mapping, objects, text
 from kai.controllers.admission.known import Known
@@ -29,12 +32,12 @@ CONTAINER = "kai-guard"
 _ARGS = ["run", "guard-files", FOLDER]
 _DIGITS = re.compile(r"[0-9]{1,15}")
 _AMOUNTS = {"cpu": "100m", "memory": "128Mi"}  # requests and limits of the init container
+_USER = 10000
 _SECURITY = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
     "readOnlyRootFilesystem": True,
     "runAsNonRoot": True,
-    "runAsUser": 10000,
     "seccompProfile": {"type": "RuntimeDefault"},
 }
 
@@ -63,10 +66,11 @@ def limit_of(pod: Mapping[str, Any]) -> str:
 @dataclass(frozen=True, slots=True)
 class Guarding:
     """`problem`: why a pod does without the guard that it should have, or why that is not known;
-    "": it is as chosen."""
+    "": it is as chosen. `notes`: what the guard changes for the pod's own settings."""
 
     is_guarded: bool
     problem: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def decide(pod: Mapping[str, Any], rules: Rules, known: Known) -> Guarding:
@@ -88,15 +92,33 @@ def decide(pod: Mapping[str, Any], rules: Rules, known: Known) -> Guarding:
         chosen = choice_of(queue, known)
     if not (guard.shares if chosen is None else chosen):
         return Guarding(False, unknown and f"the pod gets no guard of its GPU memory: {unknown}")
-    if not uses_mps(pod) and (problem := _obstacle(pod)):
+    needs_library = gets_library(pod, guard)
+    if needs_library and (problem := _obstacle(pod)):
         hint = f'or write the annotation {keys.GUARD_ANNOTATION}: "false"'
         return Guarding(False, f"the pod gets no guard of its GPU memory: {problem}, {hint}")
-    return Guarding(True, unknown and f"the pod gets the guard of its GPU memory: {unknown}")
+    said = unknown and f"the pod gets the guard of its GPU memory: {unknown}"
+    notes = _notes(pod, is_own_choice=_chosen(given) is True) if needs_library else ()
+    return Guarding(True, said, notes)
 
 
 def uses_mps(pod: Mapping[str, Any]) -> bool:
-    """Whether MPS limits its memory, so that it needs no library."""
+    """Whether the pod is a client of MPS, which limits the memory of each process."""
     return annotations_of(pod).get(keys.MPS_ANNOTATION) == "true"
+
+
+def gets_library(pod: Mapping[str, Any], guard: Guard) -> bool:
+    """Whether a pod with the guard gets its library. A client of MPS has the limits of MPS instead,
+    which are none where no daemon of MPS runs: that is not enough where the guard is required."""
+    return guard.required or not uses_mps(pod)
+
+
+def _notes(pod: Mapping[str, Any], *, is_own_choice: bool) -> tuple[str, ...]:
+    found: list[Finding] = []
+    for own in pods_in({**pod, "kind": "Pod"}):
+        found += guards.replaced(own)
+        if not is_own_choice:
+            found += guards.parts_of_share(own, is_guarded=True)
+    return tuple(f"{each.message}; {each.fix}" for each in found)
 
 
 def choice_of(queue: str, known: Known) -> bool | None:
@@ -155,7 +177,7 @@ def add_guard(pod: dict[str, Any], guard: Guard) -> None:
         volume = {"name": VOLUME, "emptyDir": {"medium": "Memory"}}
         spec["volumes"] = [*(spec.get("volumes") or []), volume]
     if not _named(spec.get("initContainers"), CONTAINER):
-        files = {**_files(guard), "resources": _resources(spec)}
+        files = {**_files(spec, guard), "resources": _resources(spec)}
         spec["initContainers"] = [files, *(spec.get("initContainers") or [])]
     if not _named(container.get("volumeMounts"), VOLUME):
         mount = {"name": VOLUME, "mountPath": FOLDER}
@@ -168,9 +190,11 @@ def add_guard(pod: dict[str, Any], guard: Guard) -> None:
         keys.GUARD_REGION_ENV: f"{FOLDER}/region",
         keys.GUARD_LIMIT_ENV: limit_of(pod),
     }
-    others = [each for each in variables if each.get("name") not in written]
+    # Without a value: it overrules those of the image and of envFrom, too.
+    emptied = {"name": keys.GUARD_LIMITS_ENV}
+    others = [each for each in variables if each.get("name") not in (*written, emptied["name"])]
     own = [{"name": name, "value": value} for name, value in written.items()]
-    container["env"] = others + own
+    container["env"] = [*others, *own, emptied]
 
 
 def _resources(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,11 +209,14 @@ def _resources(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {"requests": amounts, "limits": amounts} if amounts else {}
 
 
-def _files(guard: Guard) -> dict[str, Any]:
+def _files(spec: Mapping[str, Any], guard: Guard) -> dict[str, Any]:
+    """The init container. Its user is the image's, or the pod's: OpenShift refuses users outside
+    the range of a namespace. Only a pod of root needs another one."""
+    is_root = at(spec, "securityContext", "runAsUser") == 0
     return {
         "name": CONTAINER,
         "image": guard.image,
         "args": [*_ARGS, *(() if guard.required else ("--optional",))],
-        "securityContext": _SECURITY,
+        "securityContext": {**_SECURITY, **({"runAsUser": _USER} if is_root else {})},
         "volumeMounts": [{"name": VOLUME, "mountPath": FOLDER}],
     }

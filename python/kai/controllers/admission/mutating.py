@@ -8,7 +8,7 @@ from typing import Any
 from kai.api import keys, quantities
 from kai.api.reading import at, mapping, objects, text
 from kai.api.rules import is_gpu_resource
-from kai.controllers.admission.guarding import add_guard, uses_mps
+from kai.controllers.admission.guarding import add_guard, gets_library, uses_mps
 from kai.controllers.admission.rules import (
     Guard,
     Rules,
@@ -69,7 +69,7 @@ def _share(pod: dict[str, Any], rules: Rules, draw: Callable[[int], str], *, gua
         variables.append(_variable(keys.GPU_MEMORY_LIMIT_ENV, names, optional=True))
     if guarded and uses_mps(pod):
         variables += _mps_limits(container, names, rules.guard)
-    elif guarded:
+    if guarded and gets_library(pod, rules.guard):
         add_guard(pod, rules.guard)
     written = {each["name"] for each in variables}
     others = [each for each in container.get("env") or [] if text(each.get("name")) not in written]
@@ -88,10 +88,9 @@ def _share(pod: dict[str, Any], rules: Rules, draw: Callable[[int], str], *, gua
 def _mps_limits(
     container: Mapping[str, Any], names: ConfigMaps, guard: Guard
 ) -> list[dict[str, Any]]:
-    """The variables that MPS reads, except those that the container has itself. Where they are
-    required, the container waits for a node whose memory is known."""
+    """The variables that MPS reads, except those that the container has itself."""
     wanted = [keys.MPS_LIMIT_ENV, *([keys.MPS_THREADS_ENV] if guard.mps_threads else ())]
-    ours = [_variable(each, names, optional=not guard.required) for each in wanted]
+    ours = [_variable(each, names, optional=True) for each in wanted]
     there = {text(each.get("name")): each for each in objects(container.get("env"))}
     return [each for each in ours if each["name"] not in there or there[each["name"]] == each]
 

@@ -85,7 +85,7 @@ class Reviews:
             return Verdict(str(error))
         if guarding.problem and self._rules.guard.required and not guarding.is_guarded:
             return Verdict(guarding.problem)
-        warnings = (guarding.problem,) if guarding.problem else ()
+        warnings = (*([guarding.problem] if guarding.problem else ()), *guarding.notes)
         return Verdict(warnings=warnings, patch=tuple(json_patch(pod, changed)))
 
     def _pod(self, request: Mapping[str, Any]) -> Verdict:

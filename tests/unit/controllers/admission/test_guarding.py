@@ -129,6 +129,70 @@ def test_libraries_that_the_pod_preloads_itself_stay() -> None:
     assert values_of(patched)["LD_PRELOAD"] == expected
 
 
+OWN_LIMITS = "GPU-8216274a-c05d-4f77-b44e-2b8f9a4c6d10=1.0"
+
+
+@pytest.mark.parametrize("own", ["env", "envFrom"])
+def test_limits_that_the_pod_sets_itself_have_no_effect(own: str) -> None:
+    """An empty variable overrules those of `envFrom` and of the image."""
+    variables = [{"name": "KAI_GUARD_LIMIT", "value": "1.0"}]
+    variables.append({"name": "KAI_GUARD_LIMITS", "value": OWN_LIMITS})
+    fields = {"env": variables} if own == "env" else {"envFrom": [{"configMapRef": {"name": "c"}}]}
+    patched = created(half(container(**fields)))
+    assert (values_of(patched)["KAI_GUARD_LIMIT"], values_of(patched)["KAI_GUARD_LIMITS"]) == (
+        "0.5",
+        None,
+    )
+    names = [each["name"] for each in patched["spec"]["containers"][0]["env"]]
+    assert len(names) == len(set(names))
+    assert created(patched) == patched
+
+
+def notes_of(given: Mapping[str, Any], known: Known = NO_QUEUES, **guard: Any) -> tuple[str, ...]:
+    return decide(given, rules_with(**guard), known).notes
+
+
+def test_a_warning_names_the_limits_that_are_replaced() -> None:
+    given = half(container(env=[{"name": "KAI_GUARD_LIMITS", "value": OWN_LIMITS}]))
+    assert notes_of(given) == (
+        "the pod sets KAI_GUARD_LIMITS, which the guard replaces by the pod's share; remove it",
+    )
+    assert notes_of(created(given)) == ()
+    assert notes_of(half(*given["spec"]["containers"], choice="false")) == ()
+
+
+JAX = {"name": "XLA_CLIENT_MEM_FRACTION", "value": "0.464"}
+
+
+def test_a_warning_names_the_settings_for_a_part_of_the_whole_gpu() -> None:
+    [note] = notes_of(half(container(env=[JAX])))
+    assert note == (
+        "XLA_CLIENT_MEM_FRACTION has 0.464: with the guard, this is a part of the pod's share, and"
+        " not of the GPU; write a part of the share, such as 0.928, or the annotation"
+        ' kai.scheduler/gpu-guard: "false"'
+    )
+    assert len(note) <= 256  # the API server cuts longer ones
+    assert notes_of(half(container(env=[JAX]), choice="true")) == ()  # it is for the guard
+    assert notes_of(half(container(env=[JAX])), shares=False) == ()
+    [of_queue] = notes_of(half(container(env=[JAX]), queue="top"), CHOOSING, shares=False)
+    assert of_queue == note
+
+
+@pytest.mark.parametrize(
+    ("spec", "user"),
+    [
+        ({}, None),
+        ({"securityContext": {"runAsUser": 7}}, None),
+        ({"securityContext": {"runAsUser": 0}}, 10000),
+    ],
+)
+def test_its_user_is_that_of_the_image_or_of_the_pod(spec: dict[str, Any], user: Any) -> None:
+    """OpenShift allows only users of its own choice, and `runAsNonRoot` no root."""
+    [files] = created(half(**spec))["spec"]["initContainers"]
+    assert files["securityContext"]["runAsNonRoot"] is True
+    assert files["securityContext"].get("runAsUser") == user
+
+
 @pytest.mark.parametrize(
     ("annotations", "limit"),
     [
@@ -310,9 +374,21 @@ def test_its_part_of_the_compute_time_is_a_choice() -> None:
     assert env[-2:] == [reference(each, optional=True) for each in (LIMIT, THREADS)]
 
 
-def test_where_it_is_required_the_container_waits_for_a_node_whose_memory_is_known() -> None:
-    env = created(with_mps(), required=True)["spec"]["containers"][0]["env"]
-    assert env[-1] == reference(LIMIT, optional=False)
+def test_where_it_is_required_a_pod_with_mps_gets_the_library_too() -> None:
+    """The limits of MPS are none where its daemon does not run, or without the node's label."""
+    patched = created(with_mps(), required=True)
+    assert values_of(patched)["LD_PRELOAD"] == "/run/kai-guard/libkaiguard.so"
+    assert values_of(patched)["KAI_GUARD_LIMIT"] == "0.5"
+    assert patched["spec"]["initContainers"][0]["args"][-1] == "/run/kai-guard"
+    assert patched["spec"]["containers"][0]["env"][-1] == reference(LIMIT, optional=True)
+    assert created(patched, required=True) == patched
+
+
+def test_where_it_is_required_a_pod_with_mps_that_cannot_have_the_library_says_why() -> None:
+    given = with_mps(volumes=[{"name": "kai-guard", "hostPath": {"path": "/"}}])
+    found = decide(given, rules_with(required=True), NO_QUEUES)
+    assert not found.is_guarded
+    assert "it has a volume kai-guard of its own: rename it" in found.problem
 
 
 def test_limits_that_the_pod_sets_itself_stay() -> None:
