@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kai.admission import answers, gpus
+from kai.admission import answers, gpus, guards, keys_of
 from kai.admission.finding import Finding
-from kai.admission.pods import pods_in
+from kai.admission.pods import Pod, pods_in
 from kai.api import keys
 from kai.api.reading import at, objects, text
 from kai.controllers.admission.rules import Rules, without_device
@@ -43,14 +43,21 @@ def refusal(pod: Mapping[str, Any], rules: Rules, before: Mapping[str, Any] | No
 
 
 def _findings(pod: Mapping[str, Any]) -> list[Finding]:
-    return [each for own in pods_in({**pod, "kind": "Pod"}) for each in gpus.request(own)]
+    return [each for own in pods_in({**pod, "kind": "Pod"}) for each in _of_pod(own)]
+
+
+def _of_pod(pod: Pod) -> Iterator[Finding]:
+    yield from gpus.request(pod)
+    yield from gpus.unknown_resources(pod)
+    yield from keys_of.check(pod.metadata, pod.metadata_at, "pod", has_gpu=gpus.has_gpu(pod))
+    yield from guards.check(pod)
 
 
 def _beyond_kai(findings: Iterable[Finding], rules: Rules) -> list[str]:
     return [
         f"{each.message}; {each.fix}"
         for each in findings
-        if each.refused and not each.answer and each.code in rules.refused
+        if not each.answer and each.code in rules.refused
     ]
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kai import admission
-from kai.admission import pod_groups, queues
+from kai.admission import keys_of, pod_groups, queues
 from kai.admission.finding import Finding
 from kai.admission.queue_tree import Queues, check_queue_object
 from kai.api.reading import at, mapping, text
@@ -130,6 +130,7 @@ class Reviews:
             replace(each, message=f"{each.path}: {each.message}")
             for each in queues.queue_refusals(queue)
         ]
+        found += keys_of.check(mapping(queue.get("metadata")), ("metadata",), "queue")
         known = self._known.parents()
         name, parent = text(at(queue, "metadata", "name")), text(at(queue, "spec", "parentQueue"))
         tree = Queues({**(known or {}), name: parent or None}, complete=known is not None)

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from kai.controllers.admission import Guard, Known, Reviews, Rules
+from kai.controllers.admission import Guard, Known, Reviews, Rules, mutate
 from kai.linting import lint
+from kai.linting.codes import CODES
 
 MUTATE, VALIDATE = "/mutate--v1-pod", "/validate--v1-pod"
 QUEUES = "/validate-scheduling-run-ai-v2-queue"
@@ -92,6 +93,68 @@ def test_where_the_guard_is_required_it_is_refused() -> None:
     assert "it has a volume kai-guard of its own" in response["status"]["message"]
     request = pod({"gpu-fraction": "0.5"}, volumes=[])
     assert answered(MUTATE, request, guard=Guard("kai:1", required=True))["allowed"]
+
+
+def test_limits_of_the_pod_that_the_guard_replaces_are_a_warning() -> None:
+    own = [{"name": "main", "env": [{"name": "KAI_GUARD_LIMITS", "value": "GPU-1=1.0"}]}]
+    request = pod({"gpu-fraction": "0.5"}, containers=own)
+    response = answered(MUTATE, request, guard=Guard("kai:1", required=True))
+    assert response["allowed"]
+    assert response["warnings"] == [
+        "the pod sets KAI_GUARD_LIMITS, which the guard replaces by the pod's share; remove it"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "annotations", "sentence"),
+    [
+        (
+            "annotation-value",
+            {"gpu-fraction": "0.5", "kai.scheduler/gpu-guard": "Yes"},
+            'kai.scheduler/gpu-guard is "Yes", neither "true" nor "false": it counts as absent;'
+            ' write "true" or "false"',
+        ),
+        (
+            "annotation-value",
+            {"gpu-fraction": "0.5", "mps": "True"},
+            'mps is "True", neither "true" nor "false": it counts as absent; write "true" or'
+            ' "false"',
+        ),
+        (
+            "key-unknown",
+            {"gpu_fraction": "0.5"},
+            "KAI does not know gpu_fraction: the pod gets no GPU; did you mean gpu-fraction?",
+        ),
+        (
+            "fraction-rounded",
+            {"gpu-fraction": "0.125"},
+            "KAI gives the pod its share with two decimals: 0.125 becomes 0.12; write 0.12",
+        ),
+        (
+            "guard-without-share",
+            {"kai.scheduler/gpu-guard": "true"},
+            "kai.scheduler/gpu-guard has no effect: the pod has neither gpu-fraction nor"
+            " gpu-memory, so it has no share that the guard could limit; remove it, or request a"
+            " part of a GPU",
+        ),
+    ],
+)
+def test_a_finding_of_a_pod_is_refused_if_the_installation_chooses_it(
+    code: str, annotations: dict[str, str], sentence: str
+) -> None:
+    given = pod(annotations)
+    assert answered(VALIDATE, given) == ALLOWED
+    refused = frozenset({code})
+    assert answered(VALIDATE, given, refused=refused) == refusal(sentence)
+    assert answered(VALIDATE, given, refused=refused, as_kai=True) == ALLOWED
+    assert answered(VALIDATE, changed(given, given), refused=refused) == ALLOWED
+
+
+def test_what_the_webhook_writes_is_never_refused() -> None:
+    given = pod({"gpu-fraction": "0.5"})
+    rules = Rules(guard=Guard("kai:1"))
+    given["object"] = mutate(given["object"], rules, draw=lambda n: "x" * n, guarded=True)
+    assert answered(VALIDATE, given, refused=frozenset(CODES)) == ALLOWED
 
 
 def test_pods_of_other_schedulers_are_unchanged() -> None:
@@ -350,6 +413,23 @@ def test_a_queue_that_plans_leave_out_is_refused(spec: dict[str, Any], message: 
     found = answered(QUEUES, changed(given, again), TEAMS)
     assert found["status"]["message"].startswith('spec.reclaimMinRuntime: duration "6"')
     assert answered(QUEUES, changed(given, queue("c", "all")), TEAMS) == ALLOWED
+
+
+def test_a_choice_of_a_queue_that_counts_as_absent_is_a_warning() -> None:
+    sentence = (
+        'kai.scheduler/gpu-guard is "Yes", neither "true" nor "false": it counts as absent; write'
+        ' "true" or "false"'
+    )
+    given = queue("c", "all")
+    given["object"]["metadata"]["annotations"] = {"kai.scheduler/gpu-guard": "Yes"}
+    assert answered(QUEUES, given, TEAMS) == {**ALLOWED, "warnings": [sentence]}
+    assert answered(QUEUES, given, TEAMS, as_kai=True) == ALLOWED
+    refused = frozenset({"annotation-value"})
+    assert answered(QUEUES, given, TEAMS, refused=refused) == refusal(sentence)
+    again = answered(QUEUES, changed(given, given), TEAMS, refused=refused)
+    assert again == {**ALLOWED, "warnings": [sentence]}
+    given["object"]["metadata"]["annotations"] = {"kai.scheduler/gpu-guard": "true"}
+    assert answered(QUEUES, given, TEAMS) == ALLOWED
 
 
 def test_a_queue_with_pods_or_children_is_not_deleted() -> None:
