@@ -58,8 +58,8 @@ def check(pod: Pod) -> Iterator[Finding]:
                 f"write its value, or {_WITHOUT}",
             )
     yield from replaced(pod)
-    if chosen != "true":
-        yield from parts_of_share(pod, is_guarded=False)
+    if chosen == "true":
+        yield from parts_of_share(pod)
 
 
 def replaced(pod: Pod) -> Iterator[Finding]:
@@ -80,12 +80,9 @@ def replaced(pod: Pod) -> Iterator[Finding]:
             )
 
 
-def parts_of_share(pod: Pod, *, is_guarded: bool) -> Iterator[Finding]:
-    """The settings of frameworks that look like parts of the whole GPU, of a pod that does not
-    choose the guard itself. CUDA reports the share of a guarded pod as the size of the GPU, so they
-    become parts of the share. is_guarded: the pod gets the guard; else its queue and its cluster,
-    which decide, are not known.
-    """
+def parts_of_share(pod: Pod) -> Iterator[Finding]:
+    """The settings of frameworks that look like parts of the whole GPU, of a pod that gets the
+    guard. CUDA reports its share as the size of the GPU, so they become parts of the share."""
     share = _part(pod.annotations.get(keys.GPU_FRACTION_ANNOTATION))
     for where, variable in _variables(pod):
         name, value = text(variable.get("name")), text(variable.get("value"))
@@ -96,16 +93,12 @@ def parts_of_share(pod: Pod, *, is_guarded: bool) -> Iterator[Finding]:
         example = ""
         if share is not None:
             example = f", such as {rules.decimal_text(Fraction(round(part / share, 3)))}"
-        when = "with the guard" if is_guarded else "if its queue or cluster has the guard"
-        fix = f"write a part of the share{example}, or {_WITHOUT}"
-        if not is_guarded:
-            fix = f"with the guard, write a part of the share{example}; else write {_WITHOUT}"
         yield warning(
             "part-of-share",
             where,
-            f"{name} has {float(part):g}: {when}, this is a part of the pod's share, and not of"
-            " the GPU",
-            fix,
+            f"{name} has {float(part):g}: with the guard, this is a part of the pod's share, and"
+            " not of the GPU",
+            f"write a part of the share{example}, or {_WITHOUT}",
         )
 
 

@@ -50,8 +50,8 @@ CODES = {
         "the container has LD_PRELOAD by reference (valueFrom), so the guard cannot be added to it"
     ),
     "part-of-share": (
-        "a memory setting of JAX or PyTorch looks like a part of the whole GPU: if the queue or "
-        "the cluster has the guard, it is a part of the pod's share"
+        "a memory setting of JAX or PyTorch looks like a part of the whole GPU: with the guard, it "
+        "is a part of the pod's share"
     ),
     "resource-unknown": (
         "a container requests a resource that no node has, and that resembles a GPU resource or an "

@@ -77,23 +77,22 @@ def test_only_the_container_with_the_share_counts() -> None:
         ("PYTORCH_ALLOC_CONF", "backend:native,per_process_memory_fraction:0.464"),
     ],
 )
-def test_a_part_of_the_whole_gpu_may_become_a_part_of_the_share(name: str, value: str) -> None:
-    env = {"name": name, "value": value}
-    [finding] = lint(pod(HALF, env))
+def test_a_part_of_the_whole_gpu_becomes_a_part_of_the_share(name: str, value: str) -> None:
+    env, guarded = {"name": name, "value": value}, {CHOICE: "true"}
+    [finding] = lint(pod({**HALF, **guarded}, env))
     assert finding.code == "part-of-share"
     assert f"{name} has 0.4" in finding.message
-    assert "if its queue or cluster has the guard" in finding.message
-    assert "with the guard, write a part of the share, such as 0." in finding.fix
-    [of_memory] = lint(pod({"gpu-memory": "4096"}, env))
+    assert "write a part of the share, such as 0." in finding.fix
+    [of_memory] = lint(pod({"gpu-memory": "4096", **guarded}, env))
     assert of_memory.fix == (
-        "with the guard, write a part of the share; else write the annotation"
-        ' kai.scheduler/gpu-guard: "false"'
+        'write a part of the share, or the annotation kai.scheduler/gpu-guard: "false"'
     )
-    assert lint(pod({**HALF, CHOICE: "true"}, env)) == []
+    assert lint(pod(HALF, env)) == []
     assert lint(pod({**HALF, CHOICE: "false"}, env)) == []
-    assert lint(pod({**HALF, "mps": "true"}, env)) == []
+    assert lint(pod({**HALF, **guarded, "mps": "true"}, env)) == []
 
 
 @pytest.mark.parametrize("value", ["0.9", "1.0", "", "half", "0.0", "1e-1", "0.464, 0.5"])
 def test_other_settings_are_left_alone(value: str) -> None:
-    assert lint(pod(HALF, {"name": "XLA_CLIENT_MEM_FRACTION", "value": value})) == []
+    env = {"name": "XLA_CLIENT_MEM_FRACTION", "value": value}
+    assert lint(pod({**HALF, CHOICE: "true"}, env)) == []

@@ -117,7 +117,7 @@ def _notes(pod: Mapping[str, Any], *, is_own_choice: bool) -> tuple[str, ...]:
     for own in pods_in({**pod, "kind": "Pod"}):
         found += guards.replaced(own)
         if not is_own_choice:
-            found += guards.parts_of_share(own, is_guarded=True)
+            found += guards.parts_of_share(own)
     return tuple(f"{each.message}; {each.fix}" for each in found)
 
 
