@@ -183,13 +183,11 @@ _HOST_SYS = "/host/sys"
 
 
 def numa_exporter(name: str, namespace: str, image: str) -> dict[str, Any]:
-    """`kai run numa-exporter` on each node with NUMA zones, as root (spec 3 U19).
+    """`kai run numa-exporter` on each node with NUMA zones (spec 3 U19).
 
     The kubelet's socket and the sysfs of the node are mounted.
     """
-    labels = {"app.kubernetes.io/name": "kai-sched", "app.kubernetes.io/component": NUMA_EXPORTER}
-    mounts = {"pod-resources": (_POD_RESOURCES, _POD_RESOURCES), "sys": ("/sys", _HOST_SYS)}
-    container = {
+    program = {
         "name": "kai",
         "image": image,
         "imagePullPolicy": "IfNotPresent",
@@ -204,24 +202,11 @@ def numa_exporter(name: str, namespace: str, image: str) -> dict[str, Any]:
             "requests": {"cpu": "50m", "memory": "64Mi"},  # it uses 55 MiB with 250 pods
             "limits": {"cpu": "200m", "memory": "128Mi"},
         },
-        "securityContext": {**copy.deepcopy(dict(CONTAINER_SECURITY)), "runAsUser": 0},
-        "volumeMounts": [
-            {"name": each, "mountPath": there, "readOnly": True}
-            for each, (_, there) in mounts.items()
-        ],
+        "securityContext": copy.deepcopy(dict(CONTAINER_SECURITY)),
     }
-    spec = {
-        "serviceAccountName": name,
-        "nodeSelector": {"feature.node.kubernetes.io/memory-numa": "true"},
-        "tolerations": [{"operator": "Exists"}],  # nodes with GPUs often have taints
-        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
-        "terminationGracePeriodSeconds": 5,
-        "containers": [container],
-        "volumes": [
-            {"name": each, "hostPath": {"path": here}} for each, (here, _) in mounts.items()
-        ],
-    }
-    return _workload("DaemonSet", name, namespace, labels, spec)
+    mounts = {"pod-resources": (_POD_RESOURCES, _POD_RESOURCES), "sys": ("/sys", _HOST_SYS)}
+    nodes = {"feature.node.kubernetes.io/memory-numa": "true"}
+    return _on_each_node(NUMA_EXPORTER, name, namespace, nodes, program, mounts)
 
 
 GPU_AUDITOR = "gpu-auditor"
@@ -230,25 +215,18 @@ _NVIDIA = "nvidia"
 
 
 def gpu_auditor(name: str, namespace: str, image: str) -> dict[str, Any]:
-    """`kai run gpu-auditor` on each node with GPUs, as root in the process namespace of the node.
+    """`kai run gpu-auditor` on each node with GPUs, in the process namespace of the node.
 
     The container gets all GPUs by the variables that NVIDIA's runtime reads: it only looks at them,
     so it requests none. A volume of a pod that starts later is visible in the mounted folder, too.
     """
-    labels = {"app.kubernetes.io/name": "kai-sched", "app.kubernetes.io/component": GPU_AUDITOR}
-    mounts = {"pod-resources": _POD_RESOURCES, "pods": _PODS}
     program = container(
         image,
-        "run",
-        GPU_AUDITOR,
-        "--node-name",
-        "$(NODE_NAME)",
-        "--listen-address",
-        f":{PORT}",
-        "--podresources-socket",
-        f"{_POD_RESOURCES}/kubelet.sock",
-        "--pods-folder",
-        _PODS,
+        *("run", GPU_AUDITOR),
+        *("--node-name", "$(NODE_NAME)"),
+        *("--listen-address", f":{PORT}"),
+        *("--podresources-socket", f"{_POD_RESOURCES}/kubelet.sock"),
+        *("--pods-folder", _PODS),
         resources={
             "requests": {"cpu": "50m", "memory": "96Mi"},
             "limits": {"cpu": "500m", "memory": "256Mi"},
@@ -259,27 +237,39 @@ def gpu_auditor(name: str, namespace: str, image: str) -> dict[str, Any]:
         {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
         {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "utility"},
     ]
+    mounts = {"pod-resources": (_POD_RESOURCES, _POD_RESOURCES), "pods": (_PODS, _PODS)}
+    nodes = {"nvidia.com/gpu.present": "true"}
+    made = _on_each_node(GPU_AUDITOR, name, namespace, nodes, program, mounts)
+    made["spec"]["template"]["spec"] |= {"hostPID": True, "runtimeClassName": _NVIDIA}
+    [of_pods] = [each for each in program["volumeMounts"] if each["name"] == "pods"]
+    of_pods["mountPropagation"] = "HostToContainer"
+    return made
+
+
+def _on_each_node(
+    role: str,
+    name: str,
+    namespace: str,
+    nodes: Mapping[str, str],
+    program: dict[str, Any],
+    mounts: Mapping[str, tuple[str, str]],
+) -> dict[str, Any]:
+    """A DaemonSet of the program, as root, on nodes with these labels. `mounts`, by the name of the
+    volume: the folder of the node, and where the program reads it."""
+    labels = {"app.kubernetes.io/name": "kai-sched", "app.kubernetes.io/component": role}
     program["securityContext"]["runAsUser"] = 0
     program["volumeMounts"] = [
-        {"name": "pod-resources", "mountPath": _POD_RESOURCES, "readOnly": True},
-        {
-            "name": "pods",
-            "mountPath": _PODS,
-            "readOnly": True,
-            "mountPropagation": "HostToContainer",
-        },
+        {"name": each, "mountPath": there, "readOnly": True} for each, (_, there) in mounts.items()
     ]
     spec = {
         "serviceAccountName": name,
-        "hostPID": True,
-        "runtimeClassName": _NVIDIA,
-        "nodeSelector": {"nvidia.com/gpu.present": "true"},
+        "nodeSelector": dict(nodes),
         "tolerations": [{"operator": "Exists"}],  # nodes with GPUs often have taints
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
         "terminationGracePeriodSeconds": 5,
         "containers": [program],
         "volumes": [
-            {"name": each, "hostPath": {"path": folder}} for each, folder in mounts.items()
+            {"name": each, "hostPath": {"path": here}} for each, (here, _) in mounts.items()
         ],
     }
     return _workload("DaemonSet", name, namespace, labels, spec)
