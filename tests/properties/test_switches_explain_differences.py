@@ -13,7 +13,7 @@ from kai.verify import Engine
 from kai.verify.cases import give_owners
 from kai.verify.compare import compare_decisions
 from kai.verify.outcome import from_plan
-from kai.verify.runner import Switched
+from kai.verify.runner import SameObjects, Switched
 from kai.verify.switches import TOGETHER, fewest, why_together
 
 SEED = int(os.environ.get("KAI_SEED", "1000"))
@@ -62,10 +62,10 @@ class Explainer:
         case = generate.generate(family, seed)
         give_owners(case)
         snapshot = case["snapshot"]
-        kais = from_plan(self.kais(snapshot, now=NOW))
+        kais, ours = from_plan(self.kais(snapshot, now=NOW)), SameObjects(self.ours)
 
         def differences(*chosen: str) -> list[str]:
-            plan = Switched(self.ours, chosen)(snapshot, now=NOW)
+            plan = Switched(ours, chosen)(snapshot, now=NOW)
             return [str(each) for each in compare_decisions(from_plan(plan), kais)]
 
         base = differences()

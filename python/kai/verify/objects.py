@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 Json = dict[str, Any]
@@ -42,9 +43,17 @@ def quantity(text: object) -> Fraction:
     >>> quantity("500m"), quantity("2Ki"), quantity("1e3")
     (Fraction(1, 2), Fraction(2048, 1), Fraction(1000, 1))
     """
-    match = _QUANTITY.fullmatch(str(text).strip())
-    if match is None:
+    amount = _exact(str(text).strip())
+    if amount is None:
         raise ValueError(f"{text!r} is not a quantity")
+    return amount
+
+
+@lru_cache(4096)  # the pods of a cluster request the same few amounts
+def _exact(text: str) -> Fraction | None:
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
+        return None
     number, suffix = match.group(1), match.group(2) or ""
     if suffix and suffix[0] in "eE" and len(suffix) > 1:
         return Fraction(number + suffix)
@@ -195,7 +204,7 @@ def _container(container: Mapping[str, Any]) -> dict[str, Fraction]:
 
 def _add(total: dict[str, Fraction], more: Mapping[str, Fraction]) -> None:
     for name, amount in more.items():
-        total[name] = total.get(name, Fraction(0)) + amount
+        total[name] = total[name] + amount if name in total else amount
 
 
 def _positive_int(text: str | None) -> int | None:

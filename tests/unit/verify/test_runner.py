@@ -1,15 +1,17 @@
 """Which cases are judged, only reported, or not built: the case itself decides."""
 
 import copy
+import json
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from kai.verify import Area, Case, Report, Result, run
+from kai.verify import Area, Case, Engine, Report, Result, run
 from kai.verify.compare import Difference
 from kai.verify.known import KNOWN_AS_KAI, why_known
+from kai.verify.runner import SameObjects
 from kai.verify.switches import TOGETHER
 
 SHARE = {
@@ -206,6 +208,45 @@ def test_several_switches_explain_a_difference_with_a_known_reason(
     assert result.switches == pair
     assert bool(result.why) == (verdict == "agree")
     assert bool(result.differences) == (verdict == "differ")
+
+
+class Reader:
+    """Keeps what it is given to plan."""
+
+    as_kai = False
+
+    def __init__(self) -> None:
+        self.read: list[Any] = []
+
+    def plan(self, snapshot: bytes, *, now: str) -> None:
+        self.read.append(json.loads(snapshot))
+
+
+def test_objects_written_once_are_planned_with_each_configuration() -> None:
+    first, other = snapshot(), snapshot(running=True)
+    alone = {"rawObjects": other["rawObjects"]}
+    given = [first, {**first, "config": {"actions": "reclaim"}}, other, alone, first]
+    reader = Reader()
+    planner = SameObjects(cast(Engine, reader))
+    for each in given:
+        planner(each, now="2026-01-01T00:00:00Z")
+    assert reader.read == given
+
+
+def test_objects_are_read_again_for_another_snapshot_or_time() -> None:
+    planner = SameObjects(cast(Engine, Reader()))
+    waits, runs = snapshot(), snapshot(running=True)
+    runs["rawObjects"]["pods"][0]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+
+    def status(each: dict[str, Any], now: str) -> str:
+        return planner.world(each, now=f"2026-01-01T{now}Z").pods["ns/a-0"].status
+
+    assert status(waits, "00:00:05") == "Pending"
+    assert status(runs, "00:00:05") == "Releasing"
+    assert planner.world(runs, now="2026-01-01T00:00:05Z") is planner.world(
+        runs, now="2026-01-01T00:00:05Z"
+    )
+    assert status(runs, "00:05:00") == "StuckInReleasing"
 
 
 class Planner:
