@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,12 @@ Run = Callable[..., Any]
 BIGGER = "nodes:\n  n: {count: 5, gpu: 4}\n"
 
 
+@pytest.fixture
+def compare(run: Run) -> Run:
+    """`kai compare` in one process: to start another one takes longer than the simulations."""
+    return partial(run, "compare", "--processes", 1)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workload of eight weeks, a configuration and a larger cluster."""
@@ -34,40 +41,43 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_verdict_sets_the_first_line_and_the_exit_status(run: Run, folder: Path) -> None:
+def test_the_verdict_sets_the_first_line_and_the_exit_status(
+    run: Run, compare: Run, folder: Path
+) -> None:
     arguments = ["default", "default", "--workload", folder / "jobs.yaml", "--seeds", 2]
+    # By default there is a process for each core.
     better = run("compare", *arguments, "--variant-cluster", folder / "bigger.yaml")
     assert better.status == 0
     assert better.out.startswith("bigger.yaml is better than default: completion, mean -")
     assert "\n  metric  " in better.out
     assert "A seed varies the order of weeks: 8 out of 8." in better.out
     assert "made-up-3, 8 weeks, 2 pairs" in better.out
-    worse = run("compare", *arguments, "--base-cluster", folder / "bigger.yaml")
+    worse = compare(*arguments, "--base-cluster", folder / "bigger.yaml")
     assert worse.status == 1
     assert worse.out.startswith("default is worse than bigger.yaml: completion, mean +")
-    equal = run("compare", *arguments, "--cluster", folder / "bigger.yaml", "--processes", 1)
+    equal = compare(*arguments, "--cluster", folder / "bigger.yaml")
     assert equal.status == 0
     assert equal.out.startswith("default against default: cannot tell: completion, mean 0")
 
 
-def test_the_same_trace_on_a_changed_cluster(run: Run, folder: Path) -> None:
+def test_the_same_trace_on_a_changed_cluster(compare: Run, folder: Path) -> None:
     same = ("--workload", folder / "jobs.yaml", "--seeds", 2)
-    more = run("compare", *same, "--add-nodes", 3, "--like", "n-1")
+    more = compare(*same, "--add-nodes", 3, "--like", "n-1")
     assert more.status == 0
     assert more.out.startswith("3 more nodes like n-1 is better than default: completion, mean -")
-    bigger = run("compare", *same, "--variant-cluster", folder / "bigger.yaml")
+    bigger = compare(*same, "--variant-cluster", folder / "bigger.yaml")
     assert more.out.split("\n\n", 1)[1] == bigger.out.split("\n\n", 1)[1]
-    drained = run("compare", "default", *same, "--drain", "n-0", "--metric", "utilization")
+    drained = compare("default", *same, "--drain", "n-0", "--metric", "utilization")
     assert drained.status == 1
     assert drained.out.startswith("n-0 drained is worse than default: ")
-    limited = run("compare", folder / "fifo.yaml", *same, "--queue", "jobs.limit=2")
+    limited = compare(folder / "fifo.yaml", *same, "--queue", "jobs.limit=2")
     assert limited.status == 1
     assert limited.out.startswith("fifo.yaml, jobs.limit=2 leaves more undone than fifo.yaml")
 
 
-def test_changes_apply_to_the_cluster_of_the_variant(run: Run, folder: Path) -> None:
-    done = run(
-        *("compare", "--workload", folder / "jobs.yaml", "--variant-cluster"),
+def test_changes_apply_to_the_cluster_of_the_variant(compare: Run, folder: Path) -> None:
+    done = compare(
+        *("--workload", folder / "jobs.yaml", "--variant-cluster"),
         *(
             folder / "bigger.yaml",
             "--drain",
@@ -85,11 +95,13 @@ def test_changes_apply_to_the_cluster_of_the_variant(run: Run, folder: Path) -> 
     assert "completion, mean 0 h (0 %)" in " ".join(done.out.split())
 
 
-def test_amounts_of_queues_are_in_the_units_of_kubernetes(run: Run, folder: Path) -> None:
+def test_amounts_of_queues_are_in_the_units_of_kubernetes(compare: Run, folder: Path) -> None:
     """A limit of 4 pods with 1 CPU and 1 GiB each."""
-    same = ("compare", "--workload", folder / "jobs.yaml", "--seeds", 1, "--json")
+    same = ("--workload", folder / "jobs.yaml", "--seeds", 1, "--json")
     limits = ("jobs.cpu.limit=4000m", "jobs.memory.limit=4Gi")
-    first, second = (json.loads(run(*same, "--queue", limit).out)["metrics"] for limit in limits)
+    first, second = (
+        json.loads(compare(*same, "--queue", limit).out)["metrics"] for limit in limits
+    )
     assert first == second
 
 
@@ -108,9 +120,9 @@ def test_amounts_of_queues_are_in_the_units_of_kubernetes(run: Run, folder: Path
     ],
 )
 def test_wrong_changes_of_the_cluster(
-    run: Run, folder: Path, given: list[Any], status: int, message: str
+    compare: Run, folder: Path, given: list[Any], status: int, message: str
 ) -> None:
-    done = run("compare", "--workload", folder / "jobs.yaml", *given)
+    done = compare("--workload", folder / "jobs.yaml", *given)
     assert done.status == status
     assert message in done.err
 
@@ -135,33 +147,33 @@ def test_json_equals_the_result_of_kai_compare(run: Run, folder: Path) -> None:
     assert json.loads(done.out) == json.loads(expected.to_json())
 
 
-def test_a_short_workload_gives_no_verdict(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_a_short_workload_gives_no_verdict(compare: Run, folder: Path, tmp_path: Path) -> None:
     nodes = [NodePool("n", 2, gpus=4)]
     work = generate(3, days=10, load=0.8, jobs_per_day=15, nodes=nodes, gpus={1: 6, 4: 1})
     write_yaml(work, tmp_path / "jobs.yaml")
     jobs = tmp_path / "jobs.yaml"
-    done = run("compare", folder / "fifo.yaml", "default", "--workload", jobs)
+    done = compare(folder / "fifo.yaml", "default", "--workload", jobs)
     assert done.status == 0
     assert done.out.splitlines()[1].endswith("no verdict") or "no verdict" in done.out
     assert "The seeds vary nothing: each side is simulated once." in done.out
     assert "There are no intervals and no verdicts: they need a workload of 8" in done.out
 
 
-def test_work_that_is_left_undone_comes_first(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_work_that_is_left_undone_comes_first(compare: Run, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text("nodes:\n  n: {count: 20, gpu: 2}\n")
     arguments = ["default", "default", "--workload", folder / "jobs.yaml", "--vary", ""]
-    done = run("compare", *arguments, "--variant-cluster", tmp_path / "small.yaml")
+    done = compare(*arguments, "--variant-cluster", tmp_path / "small.yaml")
     assert done.out.startswith("small.yaml leaves more undone than default: ")
     assert "cannot tell" in done.out.split("\n\n")[0]
     assert done.status == 1
 
 
-def test_the_page_option_writes_a_page(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_the_page_option_writes_a_page(compare: Run, folder: Path, tmp_path: Path) -> None:
     arguments = ["default", folder / "fifo.yaml", "--workload", folder / "jobs.yaml", "--vary", ""]
-    done = run("compare", *arguments, "--html", tmp_path / "page.html")
+    done = compare(*arguments, "--html", tmp_path / "page.html")
     assert done.status == 0
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
-    lost = run("compare", *arguments, "--html", tmp_path / "no" / "page.html")
+    lost = compare(*arguments, "--html", tmp_path / "no" / "page.html")
     assert lost.status == 2
     assert lost.err.startswith(f"kai: --html: {tmp_path}/no/page.html: ")
 
@@ -178,28 +190,28 @@ def test_the_page_option_writes_a_page(run: Run, folder: Path, tmp_path: Path) -
     ],
 )
 def test_an_invalid_option_prints_one_sentence(
-    run: Run, folder: Path, options: list[str], message: str
+    compare: Run, folder: Path, options: list[str], message: str
 ) -> None:
     jobs = ["--workload", folder / "jobs.yaml"]
-    done = run("compare", "default", "default", *jobs, *options)
+    done = compare("default", "default", *jobs, *options)
     assert done.status == 2
     assert done.err.startswith(f"kai: {message}")
     assert done.err.count("\n") == 1
 
 
 def test_an_invalid_configuration_prints_one_sentence(
-    run: Run, folder: Path, tmp_path: Path
+    compare: Run, folder: Path, tmp_path: Path
 ) -> None:
     jobs = ["--workload", folder / "jobs.yaml", "--vary", ""]
-    done = run("compare", tmp_path / "none.yaml", "default", *jobs)
+    done = compare(tmp_path / "none.yaml", "default", *jobs)
     assert done.status == 2
     assert "none.yaml" in done.err
     (tmp_path / "typo.yaml").write_text("acions: allocate\n")
-    done = run("compare", "default", tmp_path / "typo.yaml", *jobs)
+    done = compare("default", tmp_path / "typo.yaml", *jobs)
     assert done.status == 0
     assert 'typo.yaml: configuration member "acions" is not known' in " ".join(done.out.split())
     assert done.err == ""
-    strict = run("compare", "default", tmp_path / "typo.yaml", *jobs, "--strict")
+    strict = compare("default", tmp_path / "typo.yaml", *jobs, "--strict")
     assert strict.status == 2
     assert 'did you mean "actions"?' in strict.err
 
@@ -215,12 +227,12 @@ def youngest_first(groups):
 
 
 def test_a_python_policy_may_apply_to_one_side_or_both(
-    run: Run, folder: Path, written: Any
+    run: Run, compare: Run, folder: Path, written: Any
 ) -> None:
     mine = written("mine.py", YOUNGEST_FIRST)
     arguments = ["--workload", folder / "jobs.yaml", "--seeds", 3]
     sides = ["default", "default", *arguments, "--json"]
-    one = run("compare", *sides, "--variant-policy", mine, "--processes", 1)
+    one = compare(*sides, "--variant-policy", mine)
     two = run("compare", *sides, "--variant-policy", mine, "--processes", 2)
     assert two.out == one.out
     assert two.err == ""
@@ -235,12 +247,10 @@ def test_a_python_policy_may_apply_to_one_side_or_both(
         seeds=3,
     )
     assert found == json.loads(expected.to_json())
-    both = run("compare", *sides, "--policy", mine)
+    both = compare(*sides, "--policy", mine)
     assert json.loads(both.out)["metrics"][0]["difference"] == 0
     bigger = ["--base-cluster", folder / "bigger.yaml"]
-    named = run(
-        "compare", folder / "fifo.yaml", "default", *arguments, "--base-policy", mine, *bigger
-    )
+    named = compare(folder / "fifo.yaml", "default", *arguments, "--base-policy", mine, *bigger)
     assert "fifo.yaml with mine.py on bigger.yaml" in " ".join(named.out.split())
 
 
@@ -258,14 +268,14 @@ def test_a_failing_policy_prints_one_sentence(
 
 
 def test_a_file_without_a_policy_prints_one_sentence(
-    run: Run, folder: Path, tmp_path: Path
+    compare: Run, folder: Path, tmp_path: Path
 ) -> None:
     arguments = ["--workload", folder / "jobs.yaml"]
     none = tmp_path / "none.py"
-    done = run("compare", "default", "default", *arguments, "--base-policy", none)
+    done = compare("default", "default", *arguments, "--base-policy", none)
     assert done.status == 2
     assert done.err == f"kai: --base-policy: {none}: there is no such file\n"
-    done = run("compare", "default", none, *arguments)
+    done = compare("default", none, *arguments)
     assert done.status == 2
     assert f"write default --variant-policy {none}" in done.err
     assert done.err.count("\n") == 1
