@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from type_checker import type_check
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/concepts/questions.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -74,12 +76,5 @@ def test_the_scripts_are_typed_strictly(tmp_path: Path) -> None:
     for number, title in enumerate(title for title in sections() if title):
         if "data frames" not in title:  # scripts with pandas are not typed here
             (tmp_path / f"script_{number}.py").write_text(scripts(title)[-1], encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--config-file=", str(tmp_path)],
-        env={"MYPYPATH": str(ROOT / "python"), "PATH": "", "HOME": str(tmp_path)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = type_check(tmp_path, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

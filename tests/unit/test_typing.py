@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import kai
+from type_checker import type_check
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "tests/typing/public_names.py"
@@ -25,11 +26,7 @@ def test_the_file_uses_every_public_name() -> None:
 
 
 def test_the_file_passes_mypy_strict(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", str(FILE)]
-    env = {"MYPYPATH": str(ROOT / "python"), "HOME": str(tmp_path)}
-    done = subprocess.run(
-        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
-    )
+    done = type_check(FILE, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
