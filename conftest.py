@@ -1,4 +1,4 @@
-"""Lists the test modules that took long."""
+"""Long test modules: several processes start with them, and a list shows which took long."""
 
 from __future__ import annotations
 
@@ -13,7 +13,32 @@ settings.load_profile("kai")
 
 SLOW_S = 10.0
 
+# The modules that take about half a minute or more, the longest first. Processes start with them,
+# as one that starts last keeps its process busy alone.
+LONG_MODULES = (
+    "tests/docs/test_notebooks.py",
+    "tests/properties/test_decisions_end.py",
+    "tests/unit/service/test_refused_run.py",
+    "tests/conformance/test_conformance.py",
+    "tests/properties/test_settings.py",
+    "tests/unit/sim/test_comparing.py",
+    "tests/bench/test_openb.py",
+    "tests/bench/test_openb_as_kai.py",
+    "tests/properties/test_courses.py",
+    "tests/properties/test_plans_keep_the_rules.py",
+    "tests/properties/test_fixes.py",
+    "tests/properties/test_switches_explain_differences.py",
+    "tests/docs/test_examples.py",
+    "tests/properties/test_events.py",
+)
+
 _seconds: defaultdict[str, float] = defaultdict(float)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):  # one of several processes
+        places = {name: place for place, name in enumerate(LONG_MODULES)}
+        items.sort(key=lambda item: places.get(item.nodeid.split("::")[0], len(places)))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -76,7 +76,12 @@ run_cpp() { cpp_tests release; }
 run_sanitize() { cpp_tests sanitize; }
 run_stubs() { tools/build.sh release _core && $bin/python -m mypy.stubtest kai._core --mypy-config-file pyproject.toml; }
 run_wheel() { tools/wheel.sh && tests/wheel/check_wheel.sh dist/*.whl; }
-pytest() { $bin/python -m pytest --no-header --numprocesses "$jobs" --dist loadfile "$@"; }
+# Modules start in the order of conftest.py. The hundreds of interpreters that tests start compile each module once, also
+# where the environment sets PYTHONDONTWRITEBYTECODE.
+pytest() {
+  env --unset=PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX="$PWD/build/pycache" $bin/python -m pytest --no-header \
+    --numprocesses "$jobs" --dist loadfile --no-loadscope-reorder "$@"
+}
 run_pytest() { tools/setup.sh prometheus && tools/build.sh release _core kai_questions kai_guard_all && pytest; }
 run_chart() { tools/build.sh release _core && $bin/python -m pytest --no-header tests/chart; }
 run_chart_rounds() { cluster_tests chart_rounds; }
