@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import defaultdict
 
 import pytest
@@ -10,6 +11,11 @@ from hypothesis import HealthCheck, settings
 # No test measures wall time: machines are shared.
 settings.register_profile("kai", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kai")
+
+# A shell starts programs in the background without Ctrl-C, and the programs that tests interrupt
+# would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLOW_S = 10.0
 
