@@ -43,12 +43,12 @@ class Guard:
         """Of `kai run admission`, as the chart's values of these names give them."""
         if not (self.shares or self.chosen):
             return []
-        return [
-            f"--guard-image={image}",
-            *(() if self.shares else ("--no-guard-shares",)),
-            *(("--guard-required",) if self.required else ()),
-            *(("--guard-mps-threads",) if self.mps_threads else ()),
-        ]
+        flags = {
+            "--no-guard-shares": not self.shares,
+            "--guard-required": self.required,
+            "--guard-mps-threads": self.mps_threads,
+        }
+        return [f"--guard-image={image}", *(name for name, is_given in flags.items() if is_given)]
 
 
 _NO_GUARD = Guard()

@@ -222,11 +222,16 @@ def gpu_auditor(name: str, namespace: str, image: str) -> dict[str, Any]:
     """
     program = container(
         image,
-        *("run", GPU_AUDITOR),
-        *("--node-name", "$(NODE_NAME)"),
-        *("--listen-address", f":{PORT}"),
-        *("--podresources-socket", f"{_POD_RESOURCES}/kubelet.sock"),
-        *("--pods-folder", _PODS),
+        "run",
+        GPU_AUDITOR,
+        "--node-name",
+        "$(NODE_NAME)",
+        "--listen-address",
+        f":{PORT}",
+        "--podresources-socket",
+        f"{_POD_RESOURCES}/kubelet.sock",
+        "--pods-folder",
+        _PODS,
         resources={
             "requests": {"cpu": "50m", "memory": "96Mi"},
             "limits": {"cpu": "500m", "memory": "256Mi"},
